@@ -1,0 +1,1 @@
+"""Facts about plans; nothing here rewrites for speed."""

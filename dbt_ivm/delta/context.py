@@ -1,0 +1,59 @@
+"""Asks each operator for its rule, once per operator, and checks the border: a delta has exactly one weight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dbt_ivm.catalog.relation_name import RelationName
+from dbt_ivm.errors import InternalError
+from dbt_ivm.operators.base import Operator
+
+
+@dataclass(frozen=True)
+class Window:
+    """The versions of a source whose changes are not yet in the view; both ends inclusive."""
+
+    first: int
+    last: int
+
+
+class DeltaContext:
+    """Rules see the other operators through this object only."""
+
+    def __init__(
+        self,
+        windows: Mapping[RelationName, Window],
+        versions: Mapping[RelationName, int | None],
+    ) -> None:
+        self._windows = windows
+        self._versions = versions
+        self._deltas: dict[int, tuple[Operator, Operator | None]] = {}
+
+    def window(self, source: RelationName) -> Window | None:
+        return self._windows.get(source)
+
+    def version(self, source: RelationName) -> int | None:
+        return self._versions.get(source)
+
+    def delta_of(self, operator: Operator) -> Operator | None:
+        known = self._deltas.get(id(operator))
+        if known is not None:
+            return known[1]
+        change = operator.delta(self)
+        if change is not None and change.value_names != operator.value_names:
+            raise InternalError(
+                f"the delta of {operator.describe()} has columns {change.value_names}, expected {operator.value_names}"
+            )
+        if change is not None and change.column_names.count("__ivm_weight") != 1:
+            raise InternalError(f"the delta of {operator.describe()} has no single weight column")
+        self._deltas[id(operator)] = (operator, change)
+        return change
+
+    def post_of(self, operator: Operator) -> Operator:
+        return operator.post(self)
+
+    def pre_of(self, operator: Operator) -> Operator:
+        if self.delta_of(operator) is None:
+            return operator.post(self)
+        return operator.pre(self)

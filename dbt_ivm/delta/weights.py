@@ -1,0 +1,97 @@
+"""Arithmetic on weighted bags, written with the ordinary operators."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dbt_ivm import names
+from dbt_ivm.operators import (
+    Aggregate,
+    Filter,
+    Join,
+    Measure,
+    Operator,
+    Project,
+    Projection,
+    Repeat,
+    SemiJoin,
+    UnionAll,
+    col,
+)
+
+WEIGHT_TYPE = "bigint"
+
+
+def weighted(rows: Operator, factor: int = 1) -> Operator:
+    """Every row with the factor as its weight; a weighted input has its weights multiplied by it."""
+    if rows.is_weighted and factor == 1:
+        return rows
+    one = exp.cast(exp.Literal.number(1), WEIGHT_TYPE, dialect="spark")
+    weight: exp.Expression = col(names.WEIGHT) if rows.is_weighted else one
+    if factor == -1:
+        weight = exp.Neg(this=weight)
+    return Project(rows, (*_kept(rows.value_names), Projection(names.WEIGHT, weight)))
+
+
+def minus(rows: Operator, removed: Operator) -> Operator:
+    """rows − removed as one weighted bag."""
+    return UnionAll((weighted(rows), weighted(removed, -1)))
+
+
+def sum_of(branches: list[Operator]) -> Operator | None:
+    """All branches together; None when there is none."""
+    if not branches:
+        return None
+    return branches[0] if len(branches) == 1 else UnionAll(tuple(branches))
+
+
+def net(rows: Operator) -> Operator:
+    """Add the weights of equal rows and drop those that cancel."""
+    total = Measure(names.WEIGHT, exp.Sum(this=col(names.WEIGHT)), WEIGHT_TYPE)
+    summed = Aggregate(rows, rows.value_names, (total,), is_global=not rows.value_names)
+    return Filter(summed, exp.NEQ(this=col(names.WEIGHT), expression=exp.Literal.number(0)))
+
+
+def as_bag(rows: Operator) -> Operator:
+    """Plain rows again: net, then repeat by weight.  Weights of a state are never negative."""
+    return Repeat(net(rows)) if rows.is_weighted else rows
+
+
+def restrict_to(rows: Operator, change: Operator, key: tuple[str, ...]) -> Operator:
+    """Rows whose key occurs in the change (null-safe)."""
+    renamed_key = tuple(Projection(f"{names.PREFIX}affected_{i}", col(k)) for i, k in enumerate(key, 1))
+    keys = Aggregate(Project(change, renamed_key), tuple(p.name for p in renamed_key))
+    return SemiJoin(rows, keys, tuple(zip(key, keys.group, strict=True)))
+
+
+def renamed(rows: Operator, old: tuple[str, ...], new: tuple[str, ...]) -> Operator:
+    """The columns ``old`` under the names ``new``; the weight stays."""
+    if old == new:
+        return rows
+    projections = tuple(Projection(n, col(o)) for o, n in zip(old, new, strict=True))
+    weight = (Projection(names.WEIGHT, col(names.WEIGHT)),) if rows.is_weighted else ()
+    return Project(rows, projections + weight)
+
+
+def join_weighted(join: Join, members: tuple[Operator, ...]) -> Operator:
+    """The join of other members of the same columns, some of them weighted; weights multiply."""
+    weights: list[str] = []
+    inputs: list[Operator] = []
+    for position, member in enumerate(members, 1):
+        if member.is_weighted:
+            weight = names.hidden("weight", position)
+            weights.append(weight)
+            projections = (*_kept(member.value_names), Projection(weight, col(names.WEIGHT)))
+            member = Project(member, projections)
+        inputs.append(member)
+    joined = Join(tuple(inputs), join.predicates)
+    if not weights:
+        return joined
+    product: exp.Expression = col(weights[0])
+    for weight in weights[1:]:
+        product = exp.Mul(this=product, expression=col(weight))
+    return Project(joined, (*_kept(join.value_names), Projection(names.WEIGHT, product)))
+
+
+def _kept(columns: tuple[str, ...]) -> tuple[Projection, ...]:
+    return tuple(Projection(n, col(n)) for n in columns)

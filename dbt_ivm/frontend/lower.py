@@ -1,0 +1,206 @@
+"""Qualified queries to operators: set operations, common table expressions, views; one SELECT is in lower_select."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from dbt_ivm import names
+from dbt_ivm.catalog.tables import Catalog, Table, View
+from dbt_ivm.errors import Refusal, UserError
+from dbt_ivm.frontend.bind import bind
+from dbt_ivm.frontend.parse import line_of, parse
+from dbt_ivm.frontend.qualify import qualify
+from dbt_ivm.operators import Aggregate, Field, Operator, Project, Projection, Scan, UnionAll, col
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A lowered query: its plan and the names users see, which may repeat column names of the plan."""
+
+    plan: Operator
+    outputs: tuple[tuple[str, str], ...]  # (name the query gives it, column of the plan)
+
+    @property
+    def visible(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.outputs)
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """The view as a plan whose columns are exactly the query's, and the tables it reads."""
+
+    plan: Operator
+    tables: tuple[Table, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class Lowering:
+    """One pass over one query text; views inside start their own with the same counters."""
+
+    catalog: Catalog
+    relations: dict[str, Table | View] = field(default_factory=dict)
+    ctes: dict[str, Rows] = field(default_factory=dict)
+    taken: dict[str, int] = field(default_factory=dict)
+    tables: dict[str, Table] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def fresh(self, wanted: str) -> str:
+        """A column name nobody in this plan has yet."""
+        count = self.taken.get(wanted, 0)
+        self.taken[wanted] = count + 1
+        return wanted if count == 0 else self.fresh(f"{wanted}_{count + 1}")
+
+    def renamed(self, rows: Rows, prefix: str) -> Rows:
+        """The same rows under fresh column names, for one more mention of them."""
+        pairs = [(name, column, self.fresh(f"{prefix}_{name}")) for name, column in rows.outputs]
+        plan = Project(rows.plan, tuple(Projection(new, col(column)) for _, column, new in pairs))
+        return Rows(plan, tuple((name, new) for name, _, new in pairs))
+
+    def relation(self, private: str, alias: str) -> Rows:
+        relation = self.relations[private]
+        if isinstance(relation, View):
+            return self.renamed(self.view(relation), alias)
+        self.tables[str(relation.name)] = relation
+        fields = tuple(Field(self.fresh(f"{alias}_{c.name.lower()}"), c.name, c.type) for c in relation.columns)
+        return Rows(Scan(relation.name, fields), tuple((f.column.lower(), f.name) for f in fields))
+
+    def view(self, view: View) -> Rows:
+        """A catalog view as the query it stands for; its columns are found by the names recorded with it."""
+        try:
+            rows = self.nested(view)
+        except (Refusal, UserError) as error:
+            if isinstance(error, Refusal) and error.construct != "unparsable":
+                raise
+            raise Refusal("view_not_expandable", f"{view.name}: {error}") from error
+        produced = {name.lower(): column for name, column in rows.outputs}
+        wanted = view.output or tuple(c.name for c in view.columns)
+        try:
+            columns = [produced[name.lower()] for name in wanted]
+        except KeyError as error:
+            raise Refusal("view_not_expandable", f"{view.name} has lost column {error}") from error
+        return Rows(rows.plan, tuple((c.name.lower(), p) for c, p in zip(view.columns, columns, strict=True)))
+
+    def nested(self, view: View) -> Rows:
+        bound = bind(parse(view.sql), self.catalog, view.namespace)
+        inner = replace(self, relations=bound.relations, ctes={})
+        return inner.query(qualify(bound))
+
+    def query(self, query: exp.Expression) -> Rows:
+        outer = self.ctes
+        self.ctes = dict(outer)
+        try:
+            with_ = query.args.get("with_")
+            for cte in with_.expressions if with_ is not None else ():
+                self.ctes[cte.alias] = self.query(cte.this)
+            return self.body(query)
+        finally:
+            self.ctes = outer
+
+    def body(self, query: exp.Expression) -> Rows:
+        from dbt_ivm.frontend.lower_select import lower_select
+
+        if isinstance(query, exp.Subquery):
+            self.refuse_modifiers(query)
+            return self.query(query.this)
+        self.refuse_modifiers(query)
+        if isinstance(query, exp.Select):
+            return lower_select(self, query)
+        if isinstance(query, exp.SetOperation):
+            return self.set_operation(query)
+        raise Refusal("unparsable", query.sql(dialect="spark")[:60], line_of(query))
+
+    def refuse_modifiers(self, query: exp.Expression) -> None:
+        for clause in ("limit", "offset"):
+            if query.args.get(clause) is not None:
+                raise Refusal("limit", query.args[clause].sql(dialect="spark").strip(), line_of(query))
+        for clause in ("order", "sort", "cluster", "distribute"):
+            if query.args.get(clause) is not None:
+                note = "ORDER BY is ignored: a table has no order"
+                if note not in self.notes:
+                    self.notes.append(note)
+
+    def set_operation(self, query: exp.SetOperation) -> Rows:
+        if not isinstance(query, exp.Union):
+            raise Refusal("set_operation", query.key.upper(), line_of(query))
+        if query.args.get("by_name"):
+            raise Refusal("set_operation", "UNION BY NAME", line_of(query))
+        left, right = self.query(query.left), self.query(query.right)
+        if len(left.outputs) != len(right.outputs):
+            raise UserError(
+                "IVM_UNION_WIDTH",
+                f"UNION of {len(left.outputs)} and {len(right.outputs)} columns at line {line_of(query)}",
+            )
+        # both sides get exactly their output columns, in order
+        members = tuple(
+            Project(side.plan, tuple(Projection(new, col(c)) for new, (_, c) in zip(fresh, side.outputs, strict=True)))
+            for side, fresh in ((s, [self.fresh(f"u_{n}") for n in left.visible]) for s in (left, right))
+        )
+        plan: Operator = UnionAll(members)
+        if query.args.get("distinct"):
+            plan = Aggregate(plan, plan.column_names)
+        return Rows(plan, tuple(zip(left.visible, plan.column_names, strict=True)))
+
+
+def lower(sql: str, catalog: Catalog) -> Lowered:
+    """The query's plan; its columns are the query's output names (lower case).
+
+    Raises:
+        Refusal: no incremental rule for something in the query.
+        UserError: the query is wrong.
+    """
+    parsed = parse(sql)
+    check_output_names(parsed)
+    bound = bind(parsed, catalog)
+    lowering = Lowering(catalog, bound.relations)
+    rows = lowering.query(qualify(bound))
+    _refuse_duplicates(rows.visible)
+    plan = Project(rows.plan, tuple(Projection(name, col(column)) for name, column in rows.outputs))
+    _refuse_uncomparable(plan, tuple(lowering.tables.values()))
+    return Lowered(plan, tuple(lowering.tables.values()), tuple(lowering.notes))
+
+
+def check_output_names(query: exp.Query) -> None:
+    """Every output column must have a name that a table can keep."""
+    first = query
+    while isinstance(first, exp.SetOperation):
+        first = first.left
+    while isinstance(first, exp.Subquery):
+        first = first.this
+    for position, item in enumerate(getattr(first, "selects", ()), 1):
+        if isinstance(item, (exp.Alias, exp.Column, exp.Star, exp.Dot)):
+            name = item.alias_or_name
+            if names.is_reserved(name):
+                raise UserError(
+                    "IVM_RESERVED_NAME", f"column {position} is called {name}; names starting with {names.PREFIX} are reserved"
+                )
+            continue
+        if not item.alias_or_name:
+            raise UserError(
+                "IVM_UNNAMED_COLUMN",
+                f"column {position} ({item.sql(dialect='spark')[:60]}) at line {line_of(item)} has no name; "
+                "add 'as <name>'",
+            )
+
+
+def _refuse_duplicates(visible: tuple[str, ...]) -> None:
+    double = sorted({n for n in visible if visible.count(n) > 1})
+    if double:
+        raise UserError("IVM_DUPLICATE_COLUMN", f"the query returns {', '.join(double)} more than once; rename one")
+
+
+def _refuse_uncomparable(plan: Operator, tables: tuple[Table, ...]) -> None:
+    """Netting groups by the used columns; maps and variants cannot be compared in MERGE."""
+    from dbt_ivm.optimizer.prune_columns import prune_columns
+
+    def visit(operator: Operator) -> None:
+        if isinstance(operator, Scan):
+            for f in operator.fields:
+                if "map<" in f.type or "variant" in f.type:
+                    raise Refusal("map_or_variant", f"{operator.source}.{f.column} {f.type}")
+        for below in operator.inputs:
+            visit(below)
+
+    visit(prune_columns(plan))

@@ -1,0 +1,155 @@
+"""One qualified SELECT: FROM and JOIN, WHERE, GROUP BY with its measures, HAVING, DISTINCT, the select list."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dbt_ivm.errors import Refusal
+from dbt_ivm.frontend.functions import (
+    NON_DETERMINISTIC,
+    NON_DETERMINISTIC_NAMES,
+    TIME_FUNCTIONS,
+    TIME_NAMES,
+)
+from dbt_ivm.frontend.lower import Lowering, Rows
+from dbt_ivm.frontend.lower_aggregate import has_aggregates, lower_aggregate
+from dbt_ivm.frontend.parse import line_of
+from dbt_ivm.operators import Aggregate, Filter, Join, OneRow, Operator, Project, Projection, col
+
+
+def lower_select(lowering: Lowering, select: exp.Select) -> Rows:
+    _refuse_clauses(select)
+    scope = Scope(lowering)
+    plan = _from(scope, select)
+    where = select.args.get("where")
+    if where is not None:
+        plan = Filter(plan, scope.resolve(where.this))
+
+    outputs = [(item.alias_or_name, scope.resolve(item.unalias())) for item in select.selects]
+    having = select.args.get("having")
+    condition = scope.resolve(having.this) if having is not None else None
+    group = select.args.get("group")
+    if group is not None or has_aggregates([e for _, e in outputs]) or condition is not None:
+        keys = _group_keys(scope, group, [e for _, e in outputs])
+        plan, outputs, condition = lower_aggregate(lowering, plan, keys, outputs, condition, group is not None)
+        if condition is not None:
+            plan = Filter(plan, condition)
+
+    columns = [(name, lowering.fresh(f"o_{name}"), expression) for name, expression in outputs]
+    plan = Project(plan, tuple(Projection(column, expression) for _, column, expression in columns))
+    if select.args.get("distinct") is not None:
+        plan = Aggregate(plan, plan.column_names)
+    return Rows(plan, tuple((name, column) for name, column, _ in columns))
+
+
+class Scope:
+    """The FROM clause's names: ``alias.column`` to a column of the plan."""
+
+    def __init__(self, lowering: Lowering) -> None:
+        self.lowering = lowering
+        self.columns: dict[tuple[str, str], str] = {}
+
+    def add(self, alias: str, rows: Rows) -> Operator:
+        for name, column in rows.outputs:
+            self.columns[(alias, name)] = column
+        return rows.plan
+
+    def resolve(self, expression: exp.Expression) -> exp.Expression:
+        """The expression over the plan's columns; refuses what has no incremental meaning."""
+        _refuse_expression(expression)
+
+        def replace_column(node: exp.Expression) -> exp.Expression:
+            if isinstance(node, exp.Column):
+                return col(self.columns[(node.table, node.name)])
+            return node
+
+        return expression.copy().transform(replace_column)
+
+
+def _from(scope: Scope, select: exp.Select) -> Operator:
+    from_ = select.args.get("from_")
+    if from_ is None:
+        return OneRow()
+    members = [_source(scope, from_.this)]
+    predicates: list[exp.Expression] = []
+    for join in select.args.get("joins") or ():
+        _refuse_join(join)
+        members.append(_source(scope, join.this))
+        if join.args.get("on") is not None:
+            predicates.extend(_conjuncts(scope.resolve(join.args["on"])))
+    return members[0] if len(members) == 1 else Join(tuple(members), tuple(predicates))
+
+
+def _source(scope: Scope, source: exp.Expression) -> Operator:
+    lowering, alias = scope.lowering, source.alias
+    if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
+        if source.name in lowering.ctes and source.name not in lowering.relations:
+            return scope.add(alias, lowering.renamed(lowering.ctes[source.name], alias))
+        return scope.add(alias, lowering.relation(source.name, alias))
+    if isinstance(source, exp.Subquery):
+        if source.args.get("pivots"):
+            raise Refusal("pivot", "", line_of(source))
+        if source.args.get("sample"):
+            raise Refusal("sample", "", line_of(source))
+        return scope.add(alias, lowering.renamed(lowering.query(source.this), alias))
+    if isinstance(source, exp.Values):
+        raise Refusal("values", source.sql(dialect="spark")[:60], line_of(source))
+    raise Refusal("lateral", source.sql(dialect="spark")[:60], line_of(source))
+
+
+def _refuse_join(join: exp.Join) -> None:
+    words = f"{join.method} {join.side} {join.kind}".upper().split()
+    line = line_of(join)
+    if "SEMI" in words or "ANTI" in words:
+        raise Refusal("semi_join", f"{' '.join(words)} JOIN", line)
+    if {"LEFT", "RIGHT", "FULL", "OUTER"} & set(words):
+        raise Refusal("outer_join", f"{' '.join(words)} JOIN", line)
+    if isinstance(join.this, exp.Lateral):
+        raise Refusal("lateral", join.this.sql(dialect="spark")[:60], line)
+
+
+def _refuse_clauses(select: exp.Select) -> None:
+    line = line_of(select)
+    if select.args.get("laterals"):
+        raise Refusal("lateral", "LATERAL VIEW", line)
+    if select.args.get("pivots"):
+        raise Refusal("pivot", "", line)
+    if select.args.get("qualify"):
+        raise Refusal("window", "QUALIFY", line)
+    if select.args.get("sample"):
+        raise Refusal("sample", "", line)
+    if select.args.get("windows"):
+        raise Refusal("window", "WINDOW", line)
+
+
+def _refuse_expression(expression: exp.Expression) -> None:
+    for node in expression.walk():
+        detail, line = node.sql(dialect="spark")[:60], line_of(node)
+        name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
+        if isinstance(node, exp.Window):
+            raise Refusal("window", detail, line)
+        if isinstance(node, (exp.Query, exp.Exists)):
+            raise Refusal("subquery", detail, line)
+        if isinstance(node, TIME_FUNCTIONS) or name in TIME_NAMES:
+            raise Refusal("time_function", detail, line)
+        if isinstance(node, NON_DETERMINISTIC) or name in NON_DETERMINISTIC_NAMES:
+            raise Refusal("non_deterministic", detail, line)
+        if isinstance(node, exp.UDTF):
+            raise Refusal("lateral", detail, line)
+
+
+def _conjuncts(predicate: exp.Expression) -> list[exp.Expression]:
+    return list(predicate.flatten()) if isinstance(predicate, exp.And) else [predicate]
+
+
+def _group_keys(
+    scope: Scope, group: exp.Group | None, outputs: list[exp.Expression]
+) -> list[exp.Expression]:
+    if group is None:
+        return []
+    for kind in ("grouping_sets", "cube", "rollup", "totals"):
+        if group.args.get(kind):
+            raise Refusal("grouping_sets", kind.upper(), line_of(group))
+    if group.args.get("all"):
+        return [e for e in outputs if not has_aggregates([e])]
+    return [scope.resolve(e) for e in group.expressions]

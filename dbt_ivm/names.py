@@ -1,0 +1,57 @@
+"""Every reserved name, with the reason it exists.  Nothing else in the package spells them out."""
+
+from __future__ import annotations
+
+#: All columns and relations the package adds start like this; a model may not use the prefix.
+PREFIX = "__ivm_"
+
+#: The storage table of model ``m`` is ``m__ivm``; ``m`` itself is a view over it.
+STORAGE_SUFFIX = "__ivm"
+
+#: Multiplicity of a row in a delta plan: +n added, -n removed.
+WEIGHT = "__ivm_weight"
+
+#: Partition of a storage row: data or state.  Partitioning keeps the state row in one tiny file.
+PART = "__ivm_part"
+DATA_PART = 0
+STATE_PART = 1
+
+#: The state as JSON; null on data rows.
+STATE = "__ivm_state"
+
+#: On the state row: the refresh counter (compare-and-set).  On data rows: the refresh that wrote the row.
+SEQ = "__ivm_seq"
+
+#: Distinguishes equal rows of a bag written by one refresh; with SEQ it identifies a stored row.
+ROW = "__ivm_row"
+
+#: Rows of the input in a group; the group goes away when it reaches zero.
+COUNT = "__ivm_count"
+
+#: Added and removed rows per key in the source of a keyed MERGE.
+ADDED = "__ivm_added"
+REMOVED = "__ivm_removed"
+
+#: The sequence number the refresh expects to find (compare-and-set).
+EXPECTED = "__ivm_expected"
+
+#: True on groups whose values were computed anew instead of adjusted.
+RECOMPUTED = "__ivm_recomputed"
+
+
+def hidden(role: str, number: int) -> str:
+    """A hidden storage column.
+
+    >>> hidden("sum", 2)
+    '__ivm_sum_2'
+    """
+    return f"{PREFIX}{role}_{number}"
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a user may not use this column name.
+
+    >>> is_reserved("__IVM_x"), is_reserved("ivm_x")
+    (True, False)
+    """
+    return name.lower().startswith(PREFIX)

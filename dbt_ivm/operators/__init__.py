@@ -1,0 +1,23 @@
+"""The algebra.  One operator, one file; VIEW_OPERATORS may stand in a view, the others only in delta plans."""
+
+from dbt_ivm.operators.aggregate import Aggregate, Measure
+from dbt_ivm.operators.base import Column, Linearity, Operator, UnaryOperator, col, references, text
+from dbt_ivm.operators.filter import Filter
+from dbt_ivm.operators.join import Join
+from dbt_ivm.operators.left_lookup import LeftLookup
+from dbt_ivm.operators.one_row import OneRow
+from dbt_ivm.operators.project import Project, Projection
+from dbt_ivm.operators.repeat import Repeat
+from dbt_ivm.operators.scan import Field, Scan
+from dbt_ivm.operators.scan_changes import ScanChanges
+from dbt_ivm.operators.semi_join import SemiJoin
+from dbt_ivm.operators.union_all import UnionAll
+
+VIEW_OPERATORS: tuple[type[Operator], ...] = (Scan, OneRow, Filter, Project, Join, UnionAll, Aggregate)
+DELTA_OPERATORS: tuple[type[Operator], ...] = (ScanChanges, SemiJoin, LeftLookup, Repeat)
+
+__all__ = [
+    "Aggregate", "Column", "Field", "Filter", "Join", "LeftLookup", "Linearity", "Measure", "OneRow", "Operator",
+    "Project", "Projection", "Repeat", "Scan", "ScanChanges", "SemiJoin", "UnaryOperator", "UnionAll",
+    "VIEW_OPERATORS", "DELTA_OPERATORS", "col", "references", "text",
+]  # fmt: skip

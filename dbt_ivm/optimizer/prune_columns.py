@@ -1,0 +1,67 @@
+"""Read only what the view uses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dbt_ivm.errors import InternalError
+from dbt_ivm.operators import (
+    Aggregate,
+    Filter,
+    Join,
+    OneRow,
+    Operator,
+    Project,
+    Scan,
+    UnionAll,
+    references,
+)
+
+
+def prune_columns(plan: Operator) -> Operator:
+    """Remove columns nobody above needs from projections and scans.
+
+    Always safe on a view plan: bag operators do not depend on unused columns, DISTINCT and grouping keep theirs.
+    It is what makes netting effective: updates of unused columns cancel before any join.
+
+        Project a (Scan t [a, b, c])   →   Project a (Scan t [a])
+    """
+    return _prune(plan, set(plan.column_names))
+
+
+def _prune(plan: Operator, needed: set[str]) -> Operator:
+    if isinstance(plan, Scan):
+        fields = tuple(f for f in plan.fields if f.name in needed)
+        return replace(plan, fields=fields or plan.fields[:1])
+    if isinstance(plan, OneRow):
+        return plan
+    if isinstance(plan, Filter):
+        return replace(plan, input=_prune(plan.input, needed | set(references(plan.predicate))))
+    if isinstance(plan, Project):
+        kept = tuple(p for p in plan.projections if p.name in needed) or plan.projections[:1]
+        below = {n for p in kept for n in references(p.expression)}
+        return Project(_prune(plan.input, below), kept)
+    if isinstance(plan, Join):
+        wanted = needed | {n for p in plan.predicates for n in references(p)}
+        return Join(tuple(_prune(m, wanted & set(m.column_names)) for m in plan.members), plan.predicates)
+    if isinstance(plan, Aggregate):
+        measures = tuple(m for m in plan.measures if m.name in needed)
+        below = {*plan.group, *(n for m in measures for n in references(m.call))}
+        if not measures and plan.is_global:
+            measures = plan.measures[:1]
+            below |= {n for m in measures for n in references(m.call)}
+        return replace(plan, input=_prune(plan.input, below), measures=measures)
+    if isinstance(plan, UnionAll):
+        return _prune_union(plan, needed)
+    raise InternalError(f"prune_columns does not know {type(plan).__name__}")
+
+
+def _prune_union(plan: UnionAll, needed: set[str]) -> Operator:
+    """Members match by position, so the same positions are kept in each."""
+    positions = [i for i, n in enumerate(plan.column_names) if n in needed] or [0]
+    members = []
+    for member in plan.members:
+        kept = tuple(member.column_names[i] for i in positions)
+        below = _prune(member, set(kept))
+        members.append(below if below.column_names == kept else Project.keeping(below, kept))
+    return UnionAll(tuple(members))

@@ -1,0 +1,90 @@
+"""Rows are only added: insert them through the state partition, so that the view itself is not scanned.
+
+A keyed view relies on declared keys.  A MERGE by key would notice a second row with the same key; an append does
+not look, so the statement checks the changed tables' keys instead and aborts before anything is written.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dbt_ivm import names
+from dbt_ivm.catalog.relation_name import RelationName
+from dbt_ivm.catalog.tables import Key
+from dbt_ivm.delta.context import Window
+from dbt_ivm.delta.weights import as_bag, net, restrict_to
+from dbt_ivm.operators import Aggregate, Field, Filter, Measure, Operator, Project, Scan, ScanChanges, col
+from dbt_ivm.refresh.apply.context import DUPLICATE, Applied, ApplyContext
+from dbt_ivm.render.merge import (
+    case,
+    equal,
+    fail,
+    merge_into,
+    number,
+    source,
+    target,
+    when_not_matched,
+)
+from dbt_ivm.storage.layout import Shape
+
+
+def append(ctx: ApplyContext) -> Applied:
+    keyed = ctx.layout.shape is Shape.KEYED
+    change = ctx.required_change
+    rows = Project.keeping(net(change), ctx.layout.stored) if keyed else as_bag(change)
+    data = ctx.query(rows)
+    columns = ctx.layout.stored
+    if not keyed:
+        data, columns = numbered(data, columns), (*columns, names.ROW)
+    using = ctx.with_state_row(data, columns, _checked_seq(ctx) if keyed else None)
+    on = [equal(target(names.PART), names.STATE_PART), equal(source(names.PART), names.STATE_PART)]
+    whens = [
+        ctx.compare_and_set(),
+        ctx.state_must_exist(),
+        when_not_matched(None, ctx.inserted({c: source(c) for c in columns})),
+    ]
+    return Applied("append", merge_into(ctx.storage, using, on, whens), rows)
+
+
+def numbered(data: exp.Query, columns: tuple[str, ...]) -> exp.Query:
+    """Each row with a number that is unique within the statement."""
+    rows = exp.select(*(exp.column(exp.to_identifier(c, quoted=True)) for c in columns))
+    number_of = exp.Anonymous(this="MONOTONICALLY_INCREASING_ID")
+    return rows.select(exp.alias_(number_of, names.ROW, quoted=True)).from_(
+        exp.Subquery(this=data, alias=exp.TableAlias(this=exp.to_identifier("n")))
+    )
+
+
+def _checked_seq(ctx: ApplyContext) -> exp.Expression:
+    """The expected sequence number, or an error naming a key that now occurs twice."""
+    value: exp.Expression = exp.cast(number(ctx.seq), "bigint")
+    for name, key in ctx.layout.relied_on:
+        window = ctx.deltas.window(name)
+        if window is None:
+            continue
+        example = _double_key(ctx, name, key, window)
+        message = exp.Anonymous(
+            this="CONCAT", expressions=[exp.Literal.string(f"{DUPLICATE}{name} {key}: "), example.copy()]
+        )
+        failed = fail("")
+        failed.set("expressions", [message])
+        value = case(exp.Is(this=example, expression=exp.Null()), value, failed)
+    return value
+
+
+def _double_key(ctx: ApplyContext, name: RelationName, key: Key, window: Window) -> exp.Expression:
+    """Scalar subquery: one added key that the table now holds more than once, or NULL."""
+    fields = tuple(Field(f"key_{i}", c) for i, c in enumerate(key.columns, 1))
+    columns = tuple(f.name for f in fields)
+    added: Operator = net(ScanChanges(name, fields, window.first, window.last))
+    rows = restrict_to(Scan(name, fields, ctx.deltas.version(name)), added, columns)
+    counted = Aggregate(rows, columns, (Measure("rows", exp.Count(this=exp.Star()), "bigint"),))
+    double = Filter(counted, exp.GT(this=col("rows"), expression=number(1)))
+    query = ctx.query(Project.keeping(double, columns))
+    found = exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier("double")))
+    struct = exp.Anonymous(
+        this="NAMED_STRUCT",
+        expressions=[p for f in fields for p in (exp.Literal.string(f.column), col(f.name))],
+    )
+    example = exp.Max(this=exp.Anonymous(this="TO_JSON", expressions=[struct]))
+    return exp.Subquery(this=exp.select(example).from_(found))

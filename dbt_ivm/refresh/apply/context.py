@@ -1,0 +1,117 @@
+"""What every way to apply needs, and the parts they share: the state row and its compare-and-set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from sqlglot import exp
+
+from dbt_ivm import names
+from dbt_ivm.analysis.growth import only_adds_rows
+from dbt_ivm.catalog.relation_name import RelationName
+from dbt_ivm.delta.context import DeltaContext
+from dbt_ivm.operators import Aggregate, Operator
+from dbt_ivm.render.merge import case, equal, fail, insert, number, source, target, update, when_matched, when_not_matched
+from dbt_ivm.render.query import render_query
+from dbt_ivm.storage.layout import Layout
+
+DRIFT = "IVM_DRIFT the storage table does not hold what the change removes "
+STALE = "IVM_STALE another run refreshed this model first, expected and found: "
+DUPLICATE = "IVM_DUPLICATE_KEY "
+
+
+@dataclass(frozen=True)
+class Applied:
+    """The statement, and the delta plan it came from (for explain)."""
+
+    way: str
+    statement: exp.Expression
+    delta: Operator | None
+
+
+@dataclass(frozen=True)
+class ApplyContext:
+    layout: Layout
+    deltas: DeltaContext
+    storage: RelationName
+    seq: int
+    state: str
+    changed: frozenset[RelationName]
+    insert_only: frozenset[RelationName]
+    small: frozenset[str]
+
+    @property
+    def root(self) -> Operator:
+        """The operator whose delta is applied: the rows, or the input of the stored aggregate."""
+        rows = self.layout.rows
+        assert rows is not None
+        return rows.input if isinstance(rows, Aggregate) and self.layout.measures else rows
+
+    @cached_property
+    def change(self) -> Operator | None:
+        return self.deltas.delta_of(self.root)
+
+    @property
+    def required_change(self) -> Operator:
+        assert self.change is not None
+        return self.change
+
+    @cached_property
+    def post(self) -> Operator:
+        return self.deltas.post_of(self.root)
+
+    @cached_property
+    def only_adds(self) -> bool:
+        return only_adds_rows(self.root, self.insert_only, self.changed)
+
+    def query(self, plan: Operator) -> exp.Query:
+        return render_query(plan, self.small)
+
+    def with_state_row(
+        self,
+        data: exp.Query,
+        columns: tuple[str, ...],
+        expected: exp.Expression | None = None,
+        state_values: dict[str, exp.Expression] | None = None,
+    ) -> exp.Query:
+        """The data rows of a MERGE source, and the state row behind them (NULL in the data columns)."""
+        given = state_values or {}
+        rows = exp.select(*(exp.column(exp.to_identifier(c, quoted=True)) for c in columns)).from_(
+            exp.Subquery(this=data, alias=exp.TableAlias(this=exp.to_identifier("d")))
+        )
+        rows = rows.select(
+            exp.alias_(exp.cast(exp.Null(), "string"), names.STATE, quoted=True),
+            exp.alias_(exp.cast(exp.Null(), "bigint"), names.EXPECTED, quoted=True),
+            exp.alias_(number(names.DATA_PART), names.PART, quoted=True),
+        )
+        state = exp.select(*(exp.alias_(given.get(c, exp.Null()), c, quoted=True) for c in columns)).select(
+            exp.alias_(exp.Literal.string(self.state), names.STATE, quoted=True),
+            exp.alias_(expected or exp.cast(number(self.seq), "bigint"), names.EXPECTED, quoted=True),
+            exp.alias_(number(names.STATE_PART), names.PART, quoted=True),
+        )
+        return exp.union(rows, state, distinct=False)
+
+    def same_part(self) -> exp.Expression:
+        return equal(target(names.PART), source(names.PART))
+
+    def is_state(self) -> exp.Expression:
+        return equal(source(names.PART), names.STATE_PART)
+
+    def is_data(self) -> exp.Expression:
+        return equal(source(names.PART), names.DATA_PART)
+
+    def compare_and_set(self) -> exp.When:
+        """The state row moves on only from the sequence number this refresh has read."""
+        expected = source(names.EXPECTED)
+        following = exp.Add(this=expected, expression=number(1))
+        stale = fail(STALE, expected, target(names.SEQ))
+        value = case(equal(target(names.SEQ), expected.copy()), following, stale)
+        return when_matched(self.is_state(), update({names.STATE: source(names.STATE), names.SEQ: value}))
+
+    def state_must_exist(self) -> exp.When:
+        return when_not_matched(self.is_state(), insert({names.SEQ: exp.cast(fail(STALE + "no state row"), "bigint")}))
+
+    def inserted(self, values: dict[str, exp.Expression]) -> exp.Expression:
+        """INSERT of a data row with its bookkeeping columns."""
+        return insert({**values, names.PART: number(names.DATA_PART), names.SEQ: number(self.seq + 1)})

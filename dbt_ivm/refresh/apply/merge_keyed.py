@@ -1,0 +1,74 @@
+"""Rows identified by a key: the net change of a key is an insert, an update or a delete by that key.
+
+Every other combination proves that the key or the storage is not what it was believed to be, and aborts:
+
+    added removed | in storage          not in storage
+    1     0       | DUPLICATE_KEY       insert
+    1     1       | update              DRIFT
+    0     1       | delete              DRIFT
+    >1    any     | DUPLICATE_KEY       DUPLICATE_KEY
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dbt_ivm import names
+from dbt_ivm.delta.weights import net
+from dbt_ivm.operators import Aggregate, Measure, col
+from dbt_ivm.refresh.apply.context import DRIFT, DUPLICATE, Applied, ApplyContext
+from dbt_ivm.render.merge import (
+    case,
+    delete,
+    equal,
+    fail,
+    insert,
+    merge_into,
+    null_safe_equal,
+    number,
+    source,
+    target,
+    update,
+    when_matched,
+    when_not_matched,
+)
+
+
+def merge_keyed(ctx: ApplyContext) -> Applied:
+    identity, payload = ctx.layout.identity, ctx.layout.payload
+    positive = exp.GT(this=col(names.WEIGHT), expression=number(0))
+    measures = [
+        Measure(names.ADDED, exp.Sum(this=case(positive, col(names.WEIGHT), number(0))), "bigint"),
+        Measure(names.REMOVED, exp.Sum(this=case(positive, number(0), exp.Neg(this=col(names.WEIGHT)))), "bigint"),
+    ]
+    for column in payload:
+        only_added = exp.Filter(
+            this=exp.Anonymous(this="FIRST", expressions=[col(column)]), expression=exp.Where(this=positive.copy())
+        )
+        measures.append(Measure(column, only_added))
+    by_key = Aggregate(net(ctx.required_change), identity, tuple(measures), is_global=not identity)
+    using = ctx.with_state_row(ctx.query(by_key), by_key.column_names)
+    on = [ctx.same_part(), *(null_safe_equal(target(k), source(k)) for k in identity)]
+    added, removed = source(names.ADDED), source(names.REMOVED)
+    one_for_one = exp.and_(equal(added, 1), equal(removed, 1))
+    keys = tuple(source(k) for k in identity)
+    relied_on = ", ".join(f"{name} {key}" for name, key in ctx.layout.relied_on)
+    double = exp.cast(fail(f"{DUPLICATE}{relied_on}: ", *keys), "bigint")
+    drift = exp.cast(fail(DRIFT, *keys), "bigint")
+    whens = [
+        ctx.compare_and_set(),
+        when_matched(exp.and_(equal(added, 0), equal(removed, 1)), delete()),
+        when_matched(
+            one_for_one.copy(),
+            update({c: source(c) for c in payload} | {names.SEQ: number(ctx.seq + 1)}),
+        ),
+        when_matched(None, update({names.SEQ: double})),
+        when_not_matched(
+            exp.and_(ctx.is_data(), equal(added, 1), equal(removed, 0)),
+            ctx.inserted({c: source(c) for c in (*identity, *payload)}),
+        ),
+        ctx.state_must_exist(),
+        when_not_matched(exp.GT(this=added, expression=number(1)), insert({names.SEQ: double.copy()})),
+        when_not_matched(None, insert({names.SEQ: drift})),
+    ]
+    return Applied("merge by key", merge_into(ctx.storage, using, on, whens), by_key)

@@ -1,0 +1,56 @@
+"""``meta.ivm`` of a model, validated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from dbt_ivm.errors import UserError
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "refresh": ("auto", "incremental", "strict", "full"),
+    "foreign_keys": ("verify", "trust", "off"),
+    "on_key_violation": ("degrade", "error"),
+    "float_sums": ("exact", "fast"),
+    "apply": ("auto", "merge", "log"),
+    "auxiliary": ("auto", "off"),
+}
+#: Accepted so that configurations stay valid, without effect in this version.
+WITHOUT_EFFECT = {"apply": ("log",)}
+#: Keys of meta.ivm that describe the relation as a source of others.
+ABOUT_THE_RELATION = frozenset(("primary_key", "unique", "foreign_keys_to", "changes", "trust_tests"))
+
+
+@dataclass(frozen=True)
+class Options:
+    refresh: str = "auto"
+    foreign_keys: str = "verify"
+    on_key_violation: str = "degrade"
+    float_sums: str = "exact"
+    apply: str = "auto"
+    auxiliary: str = "auto"
+
+    @staticmethod
+    def of(meta: Mapping[str, Any]) -> Options:
+        """Checked options; unknown names and values are errors that list what is known."""
+        known = {f.name for f in fields(Options)}
+        chosen: dict[str, str] = {}
+        for name, value in meta.items():
+            if name == "foreign_keys" and isinstance(value, list):
+                continue  # declared keys of the model as a relation, read by the catalog
+            if name in ABOUT_THE_RELATION:
+                continue
+            if name not in known:
+                raise UserError(
+                    "IVM_UNKNOWN_OPTION", f"meta.ivm.{name} is not an option; known: {', '.join(sorted(known))}"
+                )
+            text = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+            if text not in CHOICES[name]:
+                raise UserError(
+                    "IVM_UNKNOWN_OPTION", f"meta.ivm.{name}: {value!r} is not one of {', '.join(CHOICES[name])}"
+                )
+            if text in WITHOUT_EFFECT.get(name, ()):
+                raise UserError("IVM_NOT_YET", f"meta.ivm.{name}: {text} is not available in this version; use auto")
+            chosen[name] = text
+        return Options(**chosen)

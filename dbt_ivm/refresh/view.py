@@ -1,0 +1,108 @@
+"""A model's query, compiled: plan, storage layout, fingerprint; or the reason why it has no incremental plan."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from sqlglot import exp
+
+from dbt_ivm import names
+from dbt_ivm.catalog.tables import Catalog, Table
+from dbt_ivm.errors import Refusal
+from dbt_ivm.frontend.lower import lower
+from dbt_ivm.operators import Operator, Scan
+from dbt_ivm.optimizer import RULES, Rule, optimize
+from dbt_ivm.refresh.options import Options
+from dbt_ivm.storage.layout import Layout, Shape, choose_layout, opaque_layout
+
+#: Part of every fingerprint: storage written by another planner is rebuilt, not guessed at.
+PLANNER_VERSION = 1
+
+
+@dataclass(frozen=True)
+class CompiledView:
+    sql: str
+    plan: Operator | None
+    layout: Layout
+    tables: tuple[Table, ...]
+    refusal: Refusal | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_opaque(self) -> bool:
+        return self.layout.shape is Shape.OPAQUE
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Changes exactly when the stored rows would mean something else."""
+        parts = {
+            "planner": PLANNER_VERSION,
+            "shape": self.layout.shape.value,
+            "rows": self.layout.rows.explain() if self.layout.rows else self.sql,
+            "types": _types(self.layout.rows) if self.layout.rows else [],
+            "identity": self.layout.identity,
+            "facade": [str(p) for p in self.layout.facade],
+            "filter": self.layout.facade_filter.sql(dialect="spark") if self.layout.facade_filter else "",
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+    def facade_select(self, storage: exp.Table, outputs: tuple[tuple[str, str], ...] = ()) -> exp.Select:
+        """The query's rows from the storage table.
+
+        Args:
+            outputs: names (as the user wrote them) and Spark types of the query's columns; types make computed
+                columns exact.
+        """
+        shown = {n.lower(): (n, t) for n, t in outputs}
+        select = exp.Select()
+        for projection in self.layout.facade:
+            name, kind = shown.get(projection.name, (projection.name, ""))
+            value = projection.expression.copy()
+            if kind and not projection.is_reference:
+                value = exp.cast(value, kind, dialect="spark")
+            select.select(exp.alias_(value, exp.to_identifier(name, quoted=True)), copy=False)
+        data = exp.EQ(
+            this=exp.column(exp.to_identifier(names.PART, quoted=True)), expression=exp.Literal.number(names.DATA_PART)
+        )
+        select = select.from_(storage).where(data, copy=False)
+        if self.layout.facade_filter is not None:
+            select = select.where(self.layout.facade_filter.copy(), copy=False)
+        return select
+
+
+def _types(plan: Operator) -> list[list[str]]:
+    own = [[str(plan.source), f.column, f.type] for f in plan.fields] if isinstance(plan, Scan) else []
+    return own + [t for below in plan.inputs for t in _types(below)]
+
+
+def compile_view(
+    sql: str,
+    catalog: Catalog,
+    options: Options = Options(),  # noqa: B008 - frozen
+    visible: tuple[str, ...] = (),
+    distrusted: tuple[str, ...] = (),
+    rules: tuple[Rule, ...] = RULES,
+) -> CompiledView:
+    """Text and facts in, compiled view out; no I/O.
+
+    Args:
+        visible: the query's output columns, needed only when the query cannot be lowered.
+        distrusted: declared keys found violated, as ``table (columns)``; they are not used.
+    """
+    catalog = Catalog.of(_without_keys(r, distrusted) if isinstance(r, Table) else r for r in catalog.relations)
+    try:
+        lowered = lower(sql, catalog)
+    except Refusal as refusal:
+        tables = tuple(r for r in catalog.relations if isinstance(r, Table))
+        return CompiledView(sql, None, opaque_layout(visible), tables, refusal)
+    layout = choose_layout(lowered.plan, lowered.tables, options.float_sums == "fast")
+    assert layout.rows is not None
+    layout = replace(layout, rows=optimize(layout.rows, rules))
+    return CompiledView(sql, optimize(lowered.plan, rules), layout, lowered.tables, None, lowered.notes)
+
+
+def _without_keys(table: Table, distrusted: tuple[str, ...]) -> Table:
+    return replace(table, keys=tuple(k for k in table.keys if f"{table.name} {k}" not in distrusted))

@@ -1,0 +1,223 @@
+"""A plan as a query.  One function per operator; an operator without one is an error, never silence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+
+from sqlglot import exp
+
+from dbt_ivm import names
+from dbt_ivm.errors import InternalError
+from dbt_ivm.operators import (
+    Aggregate,
+    Filter,
+    Join,
+    LeftLookup,
+    OneRow,
+    Operator,
+    Project,
+    Repeat,
+    Scan,
+    ScanChanges,
+    SemiJoin,
+    UnionAll,
+)
+from dbt_ivm.render.block import Block, SideJoin, Source
+
+ADDED_CHANGES = ("insert", "update_postimage")
+
+
+def sql_text(expression: exp.Expression) -> str:
+    """The one place where a tree becomes text."""
+    return expression.sql(dialect="spark", pretty=True)
+
+
+def render_query(plan: Operator, small: frozenset[str] = frozenset()) -> exp.Query:
+    """The plan as a query whose columns are the plan's, in order.
+
+    Args:
+        small: names of sources whose netted changes may be broadcast.
+    """
+    return Renderer(small).query(plan)
+
+
+class Renderer:
+    def __init__(self, small: frozenset[str] = frozenset()) -> None:
+        self.small = small
+        self.numbers = count(1)
+
+    def query(self, plan: Operator) -> exp.Query:
+        if isinstance(plan, UnionAll):
+            return self.union(plan)
+        return self.block(plan).select()
+
+    def block(self, plan: Operator) -> Block:
+        rule = _BLOCKS.get(type(plan))
+        if rule is None:
+            raise InternalError(f"no SQL for operator {type(plan).__name__}")
+        return rule(self, plan)
+
+    def alias(self, prefix: str) -> str:
+        return f"{prefix}{next(self.numbers)}"
+
+    def closed(self, query: exp.Query, columns: tuple[str, ...], prefix: str = "q", small: bool = False) -> Block:
+        """A finished query as the only source of a new block."""
+        alias = self.alias(prefix)
+        subquery = exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(alias)))
+        return Block({n: _qualified(n, alias) for n in columns}, (Source(alias, subquery, small),))
+
+    def source_of(self, plan: Operator, prefix: str) -> tuple[Source, dict[str, exp.Expression]]:
+        """The plan as one closed source, with its columns."""
+        block = self.closed(self.query(plan), plan.column_names, prefix, self.is_small(plan))
+        return block.sources[0], block.outputs
+
+    def is_small(self, plan: Operator) -> bool:
+        """Whether all rows come from changes that are known to be few."""
+        if isinstance(plan, ScanChanges):
+            return str(plan.source) in self.small
+        if isinstance(plan, (Filter, Project, Aggregate)):
+            return self.is_small(plan.input)
+        if isinstance(plan, UnionAll):
+            return all(self.is_small(m) for m in plan.members)
+        if isinstance(plan, SemiJoin):
+            return self.is_small(plan.input)
+        return False
+
+    def scan(self, plan: Scan) -> Block:
+        alias = self.alias("t")
+        table = plan.source.table()
+        if plan.version is not None:
+            literal = exp.Literal.number(plan.version)
+            table.set("version", exp.Version(this="VERSION", expression=literal, kind="AS OF"))
+        table.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
+        return Block({f.name: _qualified(f.column, alias) for f in plan.fields}, (Source(alias, table),))
+
+    def scan_changes(self, plan: ScanChanges) -> Block:
+        alias = self.alias("c")
+        arguments = [
+            exp.Literal.string(str(plan.source)),
+            exp.Literal.number(plan.first),
+            exp.Literal.number(plan.last),
+        ]
+        feed = exp.Table(this=exp.Anonymous(this="TABLE_CHANGES", expressions=arguments))
+        feed.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
+        kind = _qualified("_change_type", alias)
+        added = exp.In(this=kind, expressions=[exp.Literal.string(k) for k in ADDED_CHANGES])
+        sign = exp.Case(ifs=[exp.If(this=added, true=exp.Literal.number(1))], default=exp.Literal.number(-1))
+        outputs: dict[str, exp.Expression] = {f.name: _qualified(f.column, alias) for f in plan.fields}
+        outputs[names.WEIGHT] = exp.cast(sign, "bigint")
+        return Block(outputs, (Source(alias, feed),))
+
+    def one_row(self, plan: OneRow) -> Block:
+        return Block({})
+
+    def filter(self, plan: Filter) -> Block:
+        return self.block(plan.input).with_condition(plan.predicate)
+
+    def project(self, plan: Project) -> Block:
+        block = self.block(plan.input)
+        if not block.sources:  # constants: close, so that weights and filters have a row to stand on
+            block = Block({})
+        return block.with_outputs({p.name: p.expression for p in plan.projections})
+
+    def join(self, plan: Join) -> Block:
+        block: Block | None = None
+        for member in plan.members:
+            part = self.block(member)
+            if not part.sources:
+                part = self.closed(part.select(), member.column_names)
+            block = part if block is None else block.joined(part)
+        assert block is not None
+        for predicate in plan.predicates:
+            block = block.with_condition(predicate)
+        return block
+
+    def aggregate(self, plan: Aggregate) -> Block:
+        block = self.block(plan.input)
+        if any(not block.outputs[g].find(exp.Column) for g in plan.group):  # a constant could read as a position
+            block = self.closed(block.select(), plan.input.column_names)
+        outputs = {g: block.outputs[g] for g in plan.group}
+        outputs.update({m.name: block.substitute(m.call) for m in plan.measures})
+        if not outputs:
+            raise InternalError("an aggregate without group and measures has no columns")
+        select = Block(outputs, block.sources, block.conditions, block.side_joins, block.after).select()
+        if plan.group:
+            select = select.group_by(*(block.outputs[g].copy() for g in plan.group), copy=False)
+        elif not plan.is_global:
+            select = select.having(exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(0)))
+        return self.closed(select, plan.column_names, "g", self.is_small(plan))
+
+    def union(self, plan: UnionAll) -> exp.Query:
+        branches = [self.query(_aligned(m, plan.column_names)) for m in plan.members]
+        union = branches[0]
+        for branch in branches[1:]:
+            union = exp.union(union, branch, distinct=False, copy=False)
+        return union
+
+    def union_block(self, plan: UnionAll) -> Block:
+        return self.closed(self.union(plan), plan.column_names, "u", self.is_small(plan))
+
+    def semi_join(self, plan: SemiJoin) -> Block:
+        return self._side_join("LEFT SEMI", plan.input, plan.keys, plan.on, keep_columns=False)
+
+    def left_lookup(self, plan: LeftLookup) -> Block:
+        return self._side_join("LEFT", plan.input, plan.lookup, plan.on, keep_columns=True)
+
+    def _side_join(
+        self, kind: str, rows: Operator, other: Operator, on: tuple[tuple[str, str], ...], keep_columns: bool
+    ) -> Block:
+        block = self.block(rows)
+        if not block.sources or block.side_joins:
+            block = self.closed(block.select(), rows.column_names)
+        source, columns = self.source_of(other, "k")
+        equal = [exp.NullSafeEQ(this=block.outputs[a].copy(), expression=columns[b].copy()) for a, b in on]
+        condition = exp.and_(*equal) if equal else exp.true()
+        outputs = {**block.outputs, **columns} if keep_columns else block.outputs
+        side = SideJoin(kind, source, condition)
+        return Block(outputs, block.sources, block.conditions, (*block.side_joins, side), block.after)
+
+    def repeat(self, plan: Repeat) -> Block:
+        source, columns = self.source_of(plan.input, "r")
+        weight = columns.pop(names.WEIGHT)
+        series = exp.Explode(this=exp.Anonymous(this="SEQUENCE", expressions=[exp.cast("1", "bigint"), weight]))
+        alias = self.alias("copy")
+        lateral = exp.Lateral(
+            this=series,
+            view=True,
+            alias=exp.TableAlias(
+                this=exp.to_identifier(f"{alias}s"), columns=[exp.to_identifier(alias)]
+            ),
+        )
+        select = Block(columns or {"__ivm_none": exp.Literal.number(1)}, (source,)).select()
+        select.set("laterals", [lateral])
+        return self.closed(select, plan.column_names, "b")
+
+
+def _aligned(member: Operator, wanted: tuple[str, ...]) -> Operator:
+    """A union member under the union's column names, so that every branch reads alike."""
+    if member.column_names == wanted:
+        return member
+    from dbt_ivm.operators import Projection, col
+
+    pairs = zip(wanted, member.column_names, strict=True)
+    return Project(member, tuple(Projection(new, col(old)) for new, old in pairs))
+
+
+def _qualified(column: str, alias: str) -> exp.Column:
+    return exp.column(exp.to_identifier(column, quoted=True), table=exp.to_identifier(alias))
+
+
+_BLOCKS: dict[type[Operator], Callable[[Renderer, Operator], Block]] = {
+    Scan: Renderer.scan,
+    ScanChanges: Renderer.scan_changes,
+    OneRow: Renderer.one_row,
+    Filter: Renderer.filter,
+    Project: Renderer.project,
+    Join: Renderer.join,
+    Aggregate: Renderer.aggregate,
+    UnionAll: Renderer.union_block,
+    SemiJoin: Renderer.semi_join,
+    LeftLookup: Renderer.left_lookup,
+    Repeat: Renderer.repeat,
+}  # type: ignore[dict-item]

@@ -1,0 +1,200 @@
+"""Spark's type of an expression, as far as maintenance needs it.
+
+The answer is a Spark type string such as ``decimal(12,2)``, or ``""`` when unknown.  Unknown is always safe: an
+aggregate over an argument of unknown type is recomputed for the affected groups instead of adjusted.
+
+>>> infer(parse_one("price * (1 - discount)", read="spark"), {"price": "decimal(12,2)", "discount": "decimal(4,2)"})
+'decimal(18,4)'
+>>> infer(parse_one("my_function(price)", read="spark"), {"price": "decimal(12,2)"})
+''
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from sqlglot import exp, parse_one
+
+INTEGRAL = ("tinyint", "smallint", "int", "bigint")
+FLOATING = ("float", "double")
+#: Decimal digits that hold every value of an integral type (Spark's DecimalType.forType).
+INTEGRAL_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
+ALIASES = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "real": "float"}
+MAX_PRECISION = 38
+MIN_ADJUSTED_SCALE = 6
+
+__all__ = ["infer", "normalise", "is_integral", "is_floating", "decimal_of", "parse_one"]
+
+
+def normalise(type_name: str) -> str:
+    """Lower case without spaces, aliases resolved.
+
+    >>> normalise("DECIMAL(10, 2)"), normalise("Integer"), normalise("decimal")
+    ('decimal(10,2)', 'int', 'decimal(10,0)')
+    """
+    text = re.sub(r"\s+", "", type_name).lower()
+    if text in ("decimal", "numeric", "dec"):
+        return "decimal(10,0)"
+    text = re.sub(r"^(numeric|dec)\(", "decimal(", text)
+    text = re.sub(r"^decimal\((\d+)\)$", r"decimal(\1,0)", text)
+    return ALIASES.get(text, text)
+
+
+def is_integral(type_name: str) -> bool:
+    return type_name in INTEGRAL
+
+
+def is_floating(type_name: str) -> bool:
+    return type_name in FLOATING
+
+
+def decimal_of(type_name: str) -> tuple[int, int] | None:
+    """Precision and scale of a decimal type; None for any other type.
+
+    >>> decimal_of("decimal(10,2)"), decimal_of("int")
+    ((10, 2), None)
+    """
+    match = re.fullmatch(r"decimal\((\d+),(\d+)\)", type_name)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def infer(expression: exp.Expression, columns: Mapping[str, str]) -> str:
+    """The Spark type (ANSI off) of an expression over typed columns, or ``""``."""
+    rule = _RULES.get(type(expression))
+    return rule(expression, columns) if rule else ""
+
+
+def _column(node: exp.Expression, columns: Mapping[str, str]) -> str:
+    return columns.get(node.name, "")
+
+
+def _literal(node: exp.Expression, columns: Mapping[str, str]) -> str:
+    assert isinstance(node, exp.Literal)
+    if node.is_string:
+        return "string"
+    text = node.name
+    if re.fullmatch(r"\d+", text):
+        return "int" if int(text) < 2**31 else "bigint" if int(text) < 2**63 else ""
+    if re.fullmatch(r"\d*\.\d*", text):
+        whole, _, fraction = text.partition(".")
+        digits = len((whole + fraction).lstrip("0"))
+        return f"decimal({max(digits, len(fraction), 1)},{len(fraction)})"
+    return ""
+
+
+def _inner(node: exp.Expression, columns: Mapping[str, str]) -> str:
+    return infer(node.this, columns)
+
+
+def _cast(node: exp.Expression, columns: Mapping[str, str]) -> str:
+    return normalise(node.args["to"].sql(dialect="spark"))
+
+
+def _boolean(node: exp.Expression, columns: Mapping[str, str]) -> str:
+    return "boolean"
+
+
+def _as_decimal(node: exp.Expression, type_name: str) -> tuple[int, int] | None:
+    if isinstance(node, exp.Literal) and type_name in ("int", "bigint"):
+        return len(node.name.lstrip("0")) or 1, 0
+    if type_name in INTEGRAL_DIGITS:
+        return INTEGRAL_DIGITS[type_name], 0
+    return decimal_of(type_name)
+
+
+def _bounded(precision: int, scale: int) -> str:
+    """Spark's adjustPrecisionScale: keep the whole digits, give up fraction digits down to six."""
+    if precision <= MAX_PRECISION:
+        return f"decimal({precision},{scale})"
+    whole = precision - scale
+    return f"decimal({MAX_PRECISION},{max(MAX_PRECISION - whole, min(scale, MIN_ADJUSTED_SCALE))})"
+
+
+def _arithmetic(node: exp.Expression, columns: Mapping[str, str]) -> str:
+    left_node, right_node = node.left.unnest(), node.right.unnest()  # type: ignore[attr-defined]
+    left, right = infer(left_node, columns), infer(right_node, columns)
+    if not left or not right or "string" in (left, right):
+        return ""
+    if is_floating(left) or is_floating(right):
+        both_small = {left, right} <= {"float", "tinyint", "smallint"}
+        numeric = all(is_floating(t) or is_integral(t) or decimal_of(t) for t in (left, right))
+        return ("float" if both_small else "double") if numeric else ""
+    if decimal_of(left) or decimal_of(right):
+        first, second = _as_decimal(left_node, left), _as_decimal(right_node, right)
+        return _decimal_result(type(node), first, second) if first and second else ""
+    if is_integral(left) and is_integral(right):
+        if isinstance(node, exp.Div):
+            return "double"
+        return max(left, right, key=INTEGRAL.index)
+    return ""
+
+
+def _decimal_result(kind: type, first: tuple[int, int], second: tuple[int, int]) -> str:
+    (p1, s1), (p2, s2) = first, second
+    if kind in (exp.Add, exp.Sub):
+        scale = max(s1, s2)
+        return _bounded(max(p1 - s1, p2 - s2) + scale + 1, scale)
+    if kind is exp.Mul:
+        return _bounded(p1 + p2 + 1, s1 + s2)
+    if kind is exp.Div:
+        scale = max(MIN_ADJUSTED_SCALE, s1 + p2 + 1)
+        return _bounded(p1 - s1 + s2 + scale, scale)
+    return ""
+
+
+def _widest(types: list[str]) -> str:
+    known = [t for t in types if t != "void"]
+    if not known or "" in known:
+        return ""
+    if len(set(known)) == 1:
+        return known[0]
+    if all(is_integral(t) for t in known):
+        return max(known, key=INTEGRAL.index)
+    decimals = [decimal_of(t) or ((INTEGRAL_DIGITS[t], 0) if t in INTEGRAL_DIGITS else None) for t in known]
+    if all(decimals):
+        scale = max(d[1] for d in decimals if d)
+        whole = max(d[0] - d[1] for d in decimals if d)
+        return f"decimal({whole + scale},{scale})" if whole + scale <= MAX_PRECISION else ""
+    return ""
+
+
+def _case(node: exp.Expression, columns: Mapping[str, str]) -> str:
+    results = [branch.args["true"] for branch in node.args.get("ifs", [])]
+    if node.args.get("default") is not None:
+        results.append(node.args["default"])
+    return _widest([infer(r, columns) for r in results])
+
+
+def _if(node: exp.Expression, columns: Mapping[str, str]) -> str:
+    results = [node.args["true"], node.args.get("false") or exp.Null()]
+    return _widest([infer(r, columns) for r in results])
+
+
+def _coalesce(node: exp.Expression, columns: Mapping[str, str]) -> str:
+    return _widest([infer(e, columns) for e in (node.this, *node.expressions)])
+
+
+def _string(node: exp.Expression, columns: Mapping[str, str]) -> str:
+    return "string"
+
+
+_RULES = {
+    exp.Column: _column,
+    exp.Literal: _literal,
+    exp.Paren: _inner,
+    exp.Neg: _inner,
+    exp.Abs: _inner,
+    exp.Alias: _inner,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Null: lambda node, columns: "void",
+    exp.Boolean: _boolean,
+    **{kind: _boolean for kind in (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.And, exp.Or, exp.Not)},
+    **{kind: _boolean for kind in (exp.Is, exp.In, exp.Between, exp.Like, exp.NullSafeEQ)},
+    **{kind: _arithmetic for kind in (exp.Add, exp.Sub, exp.Mul, exp.Div)},
+    exp.Case: _case,
+    exp.If: _if,
+    exp.Coalesce: _coalesce,
+    **{kind: _string for kind in (exp.Upper, exp.Lower, exp.Trim, exp.Concat, exp.Substring)},
+}
