@@ -1,0 +1,1 @@
+"""What each kind of source can tell about its changes; one kind, one file."""

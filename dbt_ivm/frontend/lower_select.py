@@ -63,7 +63,7 @@ class Scope:
                 return col(self.columns[(node.table, node.name)])
             return node
 
-        return expression.copy().transform(replace_column)
+        return expression.transform(replace_column)
 
 
 def _from(scope: Scope, select: exp.Select) -> Operator:
@@ -124,18 +124,22 @@ def _refuse_clauses(select: exp.Select) -> None:
 
 def _refuse_expression(expression: exp.Expression) -> None:
     for node in expression.walk():
-        detail, line = node.sql(dialect="spark")[:60], line_of(node)
-        name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
-        if isinstance(node, exp.Window):
-            raise Refusal("window", detail, line)
-        if isinstance(node, (exp.Query, exp.Exists)):
-            raise Refusal("subquery", detail, line)
-        if isinstance(node, TIME_FUNCTIONS) or name in TIME_NAMES:
-            raise Refusal("time_function", detail, line)
-        if isinstance(node, NON_DETERMINISTIC) or name in NON_DETERMINISTIC_NAMES:
-            raise Refusal("non_deterministic", detail, line)
-        if isinstance(node, exp.UDTF):
-            raise Refusal("lateral", detail, line)
+        construct = _refused_construct(node)
+        if construct:
+            raise Refusal(construct, node.sql(dialect="spark")[:60], line_of(node))
+
+
+def _refused_construct(node: exp.Expression) -> str:
+    name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
+    if isinstance(node, exp.Window):
+        return "window"
+    if isinstance(node, (exp.Query, exp.Exists)):
+        return "subquery"
+    if isinstance(node, TIME_FUNCTIONS) or name in TIME_NAMES:
+        return "time_function"
+    if isinstance(node, NON_DETERMINISTIC) or name in NON_DETERMINISTIC_NAMES:
+        return "non_deterministic"
+    return "lateral" if isinstance(node, exp.UDTF) else ""
 
 
 def _conjuncts(predicate: exp.Expression) -> list[exp.Expression]:

@@ -45,7 +45,7 @@ class Block:
                 return grouped(self.outputs[node.name])
             return node
 
-        return expression.copy().transform(made_of)
+        return expression.transform(made_of)
 
     def with_condition(self, predicate: exp.Expression) -> Block:
         condition = self.substitute(predicate)
@@ -81,7 +81,10 @@ class Block:
         return select
 
     def _add_sources(self, select: exp.Select) -> list[exp.Expression]:
-        """FROM and JOINs in an order where each joined source is connected; what is left goes to WHERE."""
+        """FROM and JOINs in an order where each joined source is connected; what is left goes to WHERE.
+
+        Sources are placed, not copied: a block is finished once, and copies of nested subqueries add up.
+        """
         order = connected_order(self.sources, self.conditions)
         pending = list(self.conditions)
         available: set[str] = set()
@@ -90,7 +93,7 @@ class Block:
             available.add(source.alias)
             ready = [c for c in pending if tables_in(c) <= available]
             pending = [c for c in pending if not tables_in(c) <= available]
-            relation = source.relation.copy()
+            relation = source.relation
             if position == 0:
                 select.from_(relation, copy=False)
                 leftovers += ready
@@ -102,7 +105,7 @@ class Block:
             else:
                 select.join(relation, join_type="CROSS", copy=False)
         for side in self.side_joins:
-            select.join(side.source.relation.copy(), on=side.on.copy(), join_type=side.kind, copy=False)
+            select.join(side.source.relation, on=side.on.copy(), join_type=side.kind, copy=False)
         small = [s.alias for s in (*order, *(j.source for j in self.side_joins)) if s.small]
         if small and len(order) + len(self.side_joins) > 1:
             hint = exp.Anonymous(this="BROADCAST", expressions=[exp.column(a) for a in small])

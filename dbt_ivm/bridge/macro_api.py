@@ -1,0 +1,165 @@
+"""What macros may call, as ``modules.ivm.<name>``; every error becomes a dbt error with the whole message."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+MATERIALIZATION = "incremental_ivm"
+
+
+def functions() -> dict[str, Any]:
+    return {
+        "refresh": _guarded(_refresh),
+        "explain": _guarded(_explain),
+        "dry_run": _guarded(_dry_run),
+        "storage_identifier": storage_identifier,
+        "bag_difference": _guarded(_bag_difference),
+        "result": _guarded(_result),
+        "compiled": _guarded(_compiled),
+        "find_model": _guarded(_find_model),
+        "sources_without_feed": _guarded(_sources_without_feed),
+    }
+
+
+def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        from dbt_common.exceptions import CompilationError
+
+        from dbt_ivm.bridge.engine import EngineError
+        from dbt_ivm.errors import IvmError
+
+        node = kwargs.pop("node", None)
+        try:
+            return function(*args, **kwargs)
+        except (IvmError, EngineError) as error:
+            raise CompilationError(str(error), node=node) from error
+
+    return call
+
+
+def storage_identifier(identifier: str) -> str:
+    from dbt_ivm.names import STORAGE_SUFFIX
+
+    return identifier + STORAGE_SUFFIX
+
+
+def _refresh(
+    adapter: Any, model: Mapping[str, Any], sql: str, relation: Any, graph: Mapping[str, Any], flags: Mapping[str, Any]
+) -> Any:
+    """Refresh one model; returns the outcome for the materialization."""
+    return _refresher(adapter, model, sql, relation, graph, flags).run()
+
+
+def _refresher(
+    adapter: Any, model: Mapping[str, Any], sql: str, relation: Any, graph: Mapping[str, Any], flags: Mapping[str, Any]
+) -> Any:
+    from dbt_ivm.bridge.engine import Engine
+    from dbt_ivm.bridge.refresher import Refresher
+    from dbt_ivm.bridge.request import build_request
+
+    request = build_request(
+        model,
+        sql,
+        relation.include(database=relation.database is not None).render() if hasattr(relation, "include") else str(relation),
+        graph,
+        storage_exists=bool(flags.get("storage_exists")),
+        facade_kind=str(flags.get("facade_kind") or ""),
+        asked_full=bool(flags.get("asked_full")),
+        is_empty_run=bool(flags.get("is_empty_run")),
+    )
+    return Refresher(Engine(adapter), request, _warn)
+
+
+def _warn(message: str) -> None:
+    from dbt.adapters.events.types import AdapterEventWarning
+    from dbt_common.events.base_types import EventLevel
+    from dbt_common.events.functions import fire_event
+
+    fire_event(AdapterEventWarning(name="dbt-ivm", base_msg=message, args="()"), level=EventLevel.WARN)
+
+
+def _result(outcome: Any) -> Any:
+    """The outcome as dbt's adapter response."""
+    from dbt_ivm.bridge.response import IvmResponse
+
+    affected = [v for v in outcome.rows.as_dict().values() if v is not None]
+    return IvmResponse(_message=outcome.status, code=outcome.strategy, rows_affected=sum(affected), ivm=outcome.response)
+
+
+def _explain(
+    adapter: Any, model: Mapping[str, Any], sql: str, relation: Any, graph: Mapping[str, Any], flags: Mapping[str, Any]
+) -> str:
+    refresher = _refresher(adapter, model, sql, relation, graph, flags)
+    prepared = refresher.prepare()
+    decision = refresher.decide(prepared)
+    text: str = refresher.plan(prepared, decision).explain()
+    return text
+
+
+def _dry_run(
+    adapter: Any, model: Mapping[str, Any], sql: str, relation: Any, graph: Mapping[str, Any], flags: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The SELECT of the rows the next refresh would apply, and the decision."""
+    from dbt_ivm.refresh.plan import delta_query
+    from dbt_ivm.render.query import sql_text
+
+    refresher = _refresher(adapter, model, sql, relation, graph, flags)
+    prepared = refresher.prepare()
+    decision = refresher.decide(prepared)
+    query = None
+    if decision.strategy == "incremental" and prepared.state is not None:
+        query = delta_query(prepared.view, refresher.target(prepared.view), prepared.pins, prepared.state)
+    return {
+        "strategy": decision.strategy,
+        "reason": decision.reason,
+        "sql": sql_text(query) if query is not None else None,
+    }
+
+
+def _sources_without_feed(adapter: Any, graph: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Delta tables that incremental_ivm models read (views expanded) whose change feed is off, with the statement."""
+    from dbt_ivm.bridge.engine import Engine
+    from dbt_ivm.bridge.feeds import sources_without_feed
+
+    return sources_without_feed(Engine(adapter), graph, MATERIALIZATION)
+
+
+def _bag_difference(
+    expected: str, actual: str, columns: list[list[str]], tolerance: float | None = None, where: str | None = None
+) -> str:
+    from dbt_ivm.bridge.bag_difference import bag_difference
+
+    return bag_difference(expected, actual, [(c[0], c[1]) for c in columns], tolerance, where)
+
+
+def _compiled(ref: Any, unique_id: str) -> str:
+    """A model's compiled SQL, ephemeral parents included, whatever command is running.
+
+    ``ref`` is the function of the Jinja context; it knows the manifest and the project's configuration.
+    """
+    import copy
+
+    from dbt.compilation import Compiler
+
+    node = copy.deepcopy(ref.manifest.nodes[unique_id])
+    node.compiled, node.compiled_code, node.extra_ctes, node.extra_ctes_injected = False, None, [], False
+    compiled = Compiler(ref.config).compile_node(node, ref.manifest, {}, write=False)
+    return str(compiled.compiled_code)
+
+
+def _find_model(graph: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The incremental_ivm model of that name, or an error that lists the ones there are."""
+    from dbt_ivm.errors import UserError
+
+    ours = [
+        n for n in graph["nodes"].values() if n["resource_type"] == "model" and n["config"]["materialized"] == MATERIALIZATION
+    ]
+    for node in ours:
+        if name in (node["name"], node["unique_id"]):
+            found: Mapping[str, Any] = node
+            return found
+    known = ", ".join(sorted(n["name"] for n in ours)) or "none"
+    raise UserError("IVM_UNKNOWN_MODEL", f"there is no incremental_ivm model '{name}'; there are: {known}")

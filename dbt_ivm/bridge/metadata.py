@@ -1,0 +1,173 @@
+"""Facts read from the engine: relations of a query, versions of sources, the state row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from dbt_ivm import names
+from dbt_ivm.bridge.engine import Engine, EngineError
+from dbt_ivm.catalog.declared import ProjectKeys
+from dbt_ivm.catalog.describe import IDENTITY_PROPERTY, Description, describe_statement, read_description
+from dbt_ivm.catalog.relation_name import RelationName
+from dbt_ivm.catalog.tables import Catalog, Key, Table, View
+from dbt_ivm.cdc.change_feed import FEED_PROPERTY, HISTORY_LIMIT, pin_source
+from dbt_ivm.cdc.commits import Commit, read_commits
+from dbt_ivm.cdc.files import files_statement, pin_files, pin_unknown
+from dbt_ivm.errors import Refusal, UserError
+from dbt_ivm.frontend.bind import table_names
+from dbt_ivm.frontend.parse import parse
+from dbt_ivm.refresh.state import Pin, SourceState, State, UnreadableState
+
+MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "NoSuchTableException", "not found")
+
+
+class MetadataReader:
+    def __init__(self, engine: Engine, keys: ProjectKeys) -> None:
+        self.engine = engine
+        self.keys = keys
+        self.descriptions: dict[RelationName, Description] = {}
+
+    def describe(self, name: RelationName) -> Description:
+        if name not in self.descriptions:
+            try:
+                rows = self.engine.rows(describe_statement(name))
+            except EngineError as error:
+                if any(m in str(error) for m in MISSING):
+                    raise UserError(
+                        "IVM_UNKNOWN_RELATION", f"the query reads {name}, which does not exist or cannot be read"
+                    ) from error
+                raise
+            self.descriptions[name] = read_description(name, rows)
+        return self.descriptions[name]
+
+    def catalog_of(self, sql: str) -> Catalog:
+        """Every relation the query reads, views expanded to any depth.
+
+        A query the parser does not know has an empty catalog; compiling it then gives the refusal.
+        """
+        found: dict[RelationName, Table | View] = {}
+        try:
+            self._collect(sql, (), found)
+        except Refusal:
+            pass
+        return Catalog.of(found.values())
+
+    def _collect(self, sql: str, namespace: tuple[str, ...], found: dict[RelationName, Table | View]) -> None:
+        for name, _ in table_names(parse(sql)):
+            full = name.within(namespace)
+            if full in found:
+                continue
+            description = self.describe(full)
+            found[full] = self._relation(description)
+            if description.is_view:
+                self._collect(description.view_text, description.view_namespace, found)
+
+    def _relation(self, description: Description) -> Table | View:
+        if description.is_view:
+            if not description.view_text:
+                raise Refusal("view_not_expandable", str(description.name))
+            return View(
+                description.name,
+                description.columns,
+                description.view_text,
+                description.view_namespace,
+                description.view_output,
+            )
+        declared = self.keys.of(description.name)
+        columns = {c.name.lower() for c in description.columns}
+        keys = tuple(k for k in declared.keys if {c.lower() for c in k.columns} <= columns)
+        missing = [k for k in declared.keys if k not in keys]
+        if missing:
+            raise UserError(
+                "IVM_META", f"{description.name} has no such column for its declared key {missing[0]} ({missing[0].origin})"
+            )
+        identity = description.property_value(IDENTITY_PROPERTY)
+        if identity:
+            keys = (Key((*identity.split("|"), names.PART), "storage"), *keys)
+        nullable = tuple(
+            replace(c, nullable=c.name.lower() not in {n.lower() for n in declared.not_null}) for c in description.columns
+        )
+        return Table(description.name, nullable, keys, declared.foreign_keys, versioned=description.is_delta)
+
+    def commits(self, name: RelationName, back_to: int | None = None) -> tuple[Commit, ...]:
+        """Newest commits; read again further back only when the wanted version was not among them."""
+        commits = read_commits(self.engine.rows(f"DESCRIBE HISTORY {name} LIMIT {HISTORY_LIMIT}"))
+        if back_to is not None and commits and commits[-1].version > back_to:
+            limit = commits[0].version - back_to + 1
+            commits = read_commits(self.engine.rows(f"DESCRIBE HISTORY {name} LIMIT {limit}"))
+        return commits
+
+    def pin(self, table: Table, recorded: SourceState | None) -> Pin:
+        """The version this refresh reads of one source."""
+        if not table.versioned:
+            try:
+                return pin_files(table.name, self.engine.rows(files_statement(table.name)), recorded)
+            except EngineError:
+                return pin_unknown(table.name, recorded)
+        commits = self.commits(table.name, recorded.version if recorded else None)
+        feed_is_on = self.describe(table.name).has_property(FEED_PROPERTY)
+        return pin_source(table.name, commits, recorded, feed_is_on)
+
+    def query_columns(self, sql: str) -> tuple[tuple[str, str], ...]:
+        """Names and types of a query's columns, from the engine's analysis; nothing is executed."""
+        text = sql.strip().rstrip(";")
+        rows = self.engine.rows(f"DESCRIBE QUERY {text}")
+        return tuple((str(r["col_name"]), str(r["data_type"])) for r in rows)
+
+    def stored(self, storage: RelationName) -> Stored:
+        """The state of an existing storage table, checked against its own history."""
+        try:
+            rows = self.engine.rows(
+                f"SELECT {names.STATE}, {names.SEQ} FROM {storage} WHERE {names.PART} = {names.STATE_PART}"
+            )
+            if len(rows) != 1:
+                raise UnreadableState(f"it has {len(rows)} state rows")
+            state = State.from_row(rows[0][names.STATE], rows[0][names.SEQ])
+        except UnreadableState as error:
+            return Stored(None, f"the storage table {storage} cannot be continued: {error}", self._version(storage))
+        except EngineError as error:
+            reason = str(error).strip().split("\n")[0]
+            return Stored(None, f"the storage table {storage} cannot be read: {reason}", self._version(storage))
+        commits = self.commits(storage, state.storage_version)
+        version = commits[0].version
+        moving = [c for c in commits if c.version >= state.storage_version and not c.keeps_storage]
+        if len(moving) != 1:
+            others = ", ".join(c.operation for c in moving[:-1]) or "its own commit is gone"
+            reason = f"somebody else wrote into the storage table {storage} ({others})"
+            return Stored(None, reason, version, state)
+        return Stored(state, "", version, state, _rows_after(state, moving[0]))
+
+    def _version(self, storage: RelationName) -> int:
+        try:
+            return self.commits(storage)[0].version
+        except (EngineError, IndexError):
+            return -1
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A storage table as found.
+
+    Args:
+        state: usable state, or None with the ``problem``.
+        version: its current table version.
+        last_known: state as read, even if not usable (its sequence number goes on).
+        rows: data rows in it, when known.
+    """
+
+    state: State | None
+    problem: str = ""
+    version: int = -1
+    last_known: State | None = None
+    rows: int | None = None
+
+
+def _rows_after(state: State, own: Commit) -> int | None:
+    """Data rows after the last refresh: what the state recorded before it, moved by that commit's counts."""
+    if own.operation == "MERGE" and state.rows is not None:
+        inserted, deleted = own.counts.inserted, own.counts.deleted
+        return None if inserted is None or deleted is None else state.rows + inserted - deleted
+    if own.operation == "UPDATE":
+        return state.rows
+    written = own.counts.inserted
+    return written - 1 if written is not None and own.operation != "MERGE" else None

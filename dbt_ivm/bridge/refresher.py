@@ -1,0 +1,264 @@
+"""One refresh of one model, from reading the state to the commit: the protocol of docs/architecture.md.
+
+    relations → state → compile → pin → decide → (none | rebuild | apply) → outcome
+
+Decisions are made in ``refresh/``; this file asks the engine for facts, runs the steps and maps failures.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from dbt_ivm.bridge.engine import Engine, EngineError
+from dbt_ivm.bridge.failures import Failure, Remedy, classify
+from dbt_ivm.bridge.metadata import MetadataReader, Stored
+from dbt_ivm.bridge.outcome import Outcome
+from dbt_ivm.bridge.request import Request
+from dbt_ivm.bridge.verify_keys import violated_keys
+from dbt_ivm.catalog.describe import IDENTITY_PROPERTY
+from dbt_ivm.catalog.relation_name import RelationName
+from dbt_ivm.catalog.tables import Catalog
+from dbt_ivm.errors import StrictRefusal, UserError
+from dbt_ivm.refresh.decide import CREATE, FULL, INCREMENTAL, NONE, Decision, Situation, decide
+from dbt_ivm.refresh.plan import RefreshPlan, Target, following_state, plan_refresh
+from dbt_ivm.refresh.state import Pin, RowCounts, State
+from dbt_ivm.refresh.view import CompiledView, compile_view
+from dbt_ivm.render.query import sql_text
+from dbt_ivm.storage.layout import Shape
+
+SIMPLE_NAME = re.compile(r"\w+$")
+
+
+@dataclass
+class Prepared:
+    """Everything known before a decision."""
+
+    catalog: Catalog
+    stored: Stored | None
+    view: CompiledView
+    pins: dict[RelationName, Pin]
+    outputs: tuple[tuple[str, str], ...] = ()
+    distrusted: tuple[str, ...] = ()
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def state(self) -> State | None:
+        return self.stored.state if self.stored else None
+
+
+class Refresher:
+    def __init__(self, engine: Engine, request: Request, warn: Callable[[str], None] = lambda message: None) -> None:
+        self.engine = engine
+        self.request = request
+        self.warn = warn
+        self.reader = MetadataReader(engine, request.keys)
+
+    # ------------------------------------------------------------------ the protocol
+    def run(self) -> Outcome:
+        if self.request.is_empty_run and self.request.storage_exists:
+            return Outcome.of(NONE, "--empty leaves an existing model as it is", self.engine)
+        with self.engine.timed("plan"):
+            prepared = self.prepare()
+            decision = self.decide(prepared)
+        self._warn_about_feeds(prepared)
+        if decision.strategy == NONE:
+            return self._nothing_to_do(prepared, decision)
+        if decision.strategy == INCREMENTAL:
+            return self._apply(prepared, decision)
+        return self._rebuild(prepared, decision)
+
+    def prepare(self) -> Prepared:
+        """Facts and the compiled view; nothing is written."""
+        request = self.request
+        catalog = self.reader.catalog_of(request.sql)
+        stored = self.reader.stored(request.storage) if request.storage_exists else None
+        asked_full = request.asked_full
+        distrusted = stored.state.distrusted if stored and stored.state and not asked_full else ()
+        view = self._compile(catalog, distrusted)
+        outputs: tuple[tuple[str, str], ...] = ()
+        if view.refusal:
+            outputs = self.reader.query_columns(request.sql)
+            view = self._compile(catalog, distrusted, tuple(n for n, _ in outputs))
+        recorded = stored.state.sources if stored and stored.state else {}
+        pins = {t.name: self.reader.pin(t, recorded.get(str(t.name))) for t in view.tables}
+        return Prepared(catalog, stored, view, pins, outputs, distrusted)
+
+    def decide(self, prepared: Prepared) -> Decision:
+        stored = prepared.stored
+        return decide(
+            Situation(
+                view=prepared.view,
+                options=self.request.options,
+                pins={str(n): p for n, p in prepared.pins.items()},
+                state=stored.state if stored else None,
+                state_problem=stored.problem if stored else "",
+                asked_full=self.request.asked_full,
+            )
+        )
+
+    def plan(self, prepared: Prepared, decision: Decision) -> RefreshPlan:
+        return plan_refresh(
+            prepared.view,
+            self.target(prepared.view),
+            decision,
+            prepared.pins,
+            prepared.state,
+            self._next_state(prepared, decision),
+        )
+
+    # ------------------------------------------------------------------ the three endings
+    def _nothing_to_do(self, prepared: Prepared, decision: Decision) -> Outcome:
+        outcome = Outcome.of(NONE, decision.reason, self.engine)
+        state = prepared.state
+        outcome = replace(outcome, seq=state.seq if state else None, total=prepared.stored.rows if prepared.stored else None)
+        return self._finish(outcome, prepared)
+
+    def _apply(self, prepared: Prepared, decision: Decision) -> Outcome:
+        with self.engine.timed("plan"):
+            plan = self.plan(prepared, decision)
+        try:
+            with self.engine.timed("apply"):
+                result = self.engine.rows(plan.steps[0].sql)
+        except EngineError as error:
+            return self._after_failure(prepared, classify(str(error)), error)
+        counts = _merge_counts(result) if plan.way != "state only" else RowCounts()
+        before = prepared.stored.rows if prepared.stored else None
+        total = None if before is None else before + (counts.inserted or 0) - (counts.deleted or 0)
+        outcome = replace(Outcome.of(INCREMENTAL, "", self.engine), way=plan.way, rows=counts, total=total, seq=plan.seq)
+        return self._finish(outcome, prepared)
+
+    def _after_failure(self, prepared: Prepared, failure: Failure, error: EngineError) -> Outcome:
+        if failure.remedy is Remedy.RAISE:
+            raise error
+        if failure.remedy is Remedy.RERUN:
+            raise UserError(
+                "IVM_CONCURRENT", f"{failure.reason}; nothing was written by this run. Run the model again."
+            ) from error
+        reason = failure.reason
+        if failure.remedy is Remedy.DISTRUST_KEY:
+            violation = failure.reason
+            reason = self._key_violation(violation)
+            keys = [f"{name} {key}" for name, key in prepared.view.layout.relied_on if key.origin != "storage"]
+            named = tuple(k for k in keys if k in violation)
+            prepared.distrusted = (*prepared.distrusted, *(named or keys))
+            prepared.view = self._compile(prepared.catalog, prepared.distrusted)
+        if self.request.options.refresh == "strict":
+            raise StrictRefusal(reason) from error
+        return self._rebuild(prepared, Decision(FULL, reason))
+
+    def _rebuild(self, prepared: Prepared, decision: Decision) -> Outcome:
+        with self.engine.timed("plan"):
+            prepared.outputs = prepared.outputs or self.reader.query_columns(self.request.sql)
+            decision = self._check_keys(prepared, decision)
+            plan = self.plan(prepared, decision)
+        with self.engine.timed("apply"):
+            self.engine.rows(plan.steps[0].sql)
+            commit = self.reader.commits(self.request.storage)[0]
+        written = commit.counts.inserted
+        total = written - 1 if written is not None else None
+        outcome = Outcome.of(decision.strategy, decision.reason, self.engine)
+        outcome = replace(outcome, way=plan.way, rows=RowCounts(total, 0, 0), total=total, seq=plan.seq)
+        return self._finish(outcome, prepared, rebuilt=True)
+
+    # ------------------------------------------------------------------ parts
+    def _compile(self, catalog: Catalog, distrusted: tuple[str, ...], visible: tuple[str, ...] = ()) -> CompiledView:
+        return compile_view(self.request.sql, catalog, self.request.options, visible, distrusted)
+
+    def target(self, view: CompiledView) -> Target:
+        table = self.request.table
+        if view.layout.shape in (Shape.KEYED, Shape.GROUPS, Shape.RECOMPUTED) and view.layout.identity:
+            if all(SIMPLE_NAME.match(c) for c in view.layout.identity):
+                identity = {IDENTITY_PROPERTY: "|".join(view.layout.identity)}
+                table = replace(table, properties={**table.properties, **identity})
+        return Target(self.request.storage, table)
+
+    def _next_state(self, prepared: Prepared, decision: Decision) -> State:
+        stored = prepared.stored
+        known = stored.last_known if stored else None
+        return following_state(
+            known,
+            prepared.view.fingerprint,
+            {str(n): p.current for n, p in prepared.pins.items()},
+            storage_version=(stored.version if stored else -1) + 1,
+            rows=stored.rows if stored and decision.strategy == INCREMENTAL else None,
+            distrusted=prepared.distrusted,
+            is_empty_build=self.request.is_empty_run,
+            facade=self.facade_token(prepared.view),
+        )
+
+    def facade_token(self, view: CompiledView) -> str:
+        """Changes when the facade view must be created anew."""
+        return view.fingerprint + self.request.facade_token
+
+    def _check_keys(self, prepared: Prepared, decision: Decision) -> Decision:
+        """A full build believes declared keys only after looking; violated ones are not used."""
+        violations = violated_keys(self.engine, prepared.view, prepared.pins)
+        if not violations:
+            return decision
+        reason = "; ".join(self._key_violation(f"{key}: {example}") for key, example in violations.items())
+        prepared.distrusted = (*prepared.distrusted, *violations)
+        prepared.view = self._compile(prepared.catalog, prepared.distrusted)
+        return replace(decision, reason="; ".join(r for r in (decision.reason, reason) if r))
+
+    def _key_violation(self, violation: str) -> str:
+        reason = f"the declared key {violation} occurs more than once"
+        if self.request.options.on_key_violation == "error":
+            raise UserError(
+                "IVM_KEY_VIOLATION",
+                f"{reason}. Nothing was written (meta.ivm.on_key_violation: error). Repair the data or remove the key.",
+            )
+        self.warn(
+            f"{self.request.model}: {reason}. The model is kept without that key until the next full refresh; "
+            "its result is exact, refreshes are slower."
+        )
+        return reason
+
+    def _warn_about_feeds(self, prepared: Prepared) -> None:
+        from dbt_ivm.cdc.change_feed import FEED_PROPERTY, enable_statement
+
+        if prepared.view.refusal:
+            return
+        for table in prepared.view.tables:
+            description = self.reader.describe(table.name)
+            if description.is_delta and not description.has_property(FEED_PROPERTY):
+                self.warn(
+                    f"{self.request.model}: the change data feed of {table.name} is off, so this model is rebuilt in "
+                    f"full whenever that table changes. Turn it on with: {enable_statement(table.name)}  "
+                    "(or for all sources: dbt run-operation ivm_enable_change_feed)"
+                )
+
+    def _finish(self, outcome: Outcome, prepared: Prepared, rebuilt: bool = False) -> Outcome:
+        """Sources in the response, and the facade when it is missing or no longer right."""
+        state = prepared.state
+        right = state is not None and state.facade == self.facade_token(prepared.view)
+        facade = None
+        if rebuilt or not right or self.request.facade_kind != "view":
+            outputs = prepared.outputs or self.reader.query_columns(self.request.sql)
+            facade = sql_text(prepared.view.facade_select(self.request.storage.table(), outputs))
+        return replace(
+            outcome,
+            facade_sql=facade,
+            pins={str(n): p for n, p in prepared.pins.items()},
+            foreign_keys=tuple((t.name, fk) for t in prepared.view.tables for fk in t.foreign_keys),
+            statements=self.engine.statements,
+            seconds=dict(self.engine.seconds),
+        )
+
+
+def _merge_counts(result: list[dict[str, object]]) -> RowCounts:
+    """Rows changed by a MERGE, from its own result; the state row's update is not counted."""
+    row = result[0] if result else {}
+
+    def count(name: str) -> int | None:
+        value = row.get(name)
+        return None if value is None else int(str(value))
+
+    updated = count("num_updated_rows")
+    return RowCounts(
+        count("num_inserted_rows"), None if updated is None else updated - 1, count("num_deleted_rows")
+    )
+
+
+__all__ = ["CREATE", "Prepared", "Refresher"]

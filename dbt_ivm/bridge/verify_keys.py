@@ -1,0 +1,41 @@
+"""Declared keys checked on whole tables, at a full build; refreshes check them on the change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from dbt_ivm.bridge.engine import Engine
+from dbt_ivm.catalog.relation_name import RelationName
+from dbt_ivm.catalog.tables import Key
+from dbt_ivm.operators import Aggregate, Field, Filter, Measure, Project, Scan, col
+from dbt_ivm.refresh.state import Pin
+from dbt_ivm.refresh.view import CompiledView
+from dbt_ivm.render.query import render_query, sql_text
+
+
+def violated_keys(engine: Engine, view: CompiledView, pins: Mapping[RelationName, Pin]) -> dict[str, str]:
+    """Keys the view relies on that do not hold, each with an example; keys a storage table proves are not asked."""
+    found: dict[str, str] = {}
+    for name, key in view.layout.relied_on:
+        if key.origin == "storage":
+            continue
+        pin = pins.get(name)
+        rows = engine.rows(sql_text(double_keys(name, key, pin.current.version if pin else None)))
+        if rows:
+            found[f"{name} {key}"] = str(next(iter(rows[0].values())))
+    return found
+
+
+def double_keys(name: RelationName, key: Key, version: int | None) -> exp.Query:
+    """One key that occurs more than once (NULL counts as a value), or no row."""
+    fields = tuple(Field(f"key_{i}", c) for i, c in enumerate(key.columns, 1))
+    columns = tuple(f.name for f in fields)
+    counted = Aggregate(Scan(name, fields, version), columns, (Measure("rows", exp.Count(this=exp.Star()), "bigint"),))
+    double = Filter(counted, exp.GT(this=col("rows"), expression=exp.Literal.number(1)))
+    query = render_query(Project.keeping(double, columns))
+    struct = [part for f in fields for part in (exp.Literal.string(f.column), col(f.name))]
+    example = exp.Anonymous(this="TO_JSON", expressions=[exp.Anonymous(this="NAMED_STRUCT", expressions=struct)])
+    source = exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier("double")))
+    return exp.select(exp.alias_(example, "example")).from_(source).limit(1)

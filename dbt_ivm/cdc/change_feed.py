@@ -1,0 +1,48 @@
+"""Delta's change data feed: a full signed delta between two versions, as long as history is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dbt_ivm.catalog.relation_name import RelationName
+from dbt_ivm.cdc.commits import Commit, total
+from dbt_ivm.refresh.state import Pin, SourceChange, SourceState
+
+#: Commits read at once; enough for the usual distance between two refreshes.
+HISTORY_LIMIT = 20
+
+FEED_PROPERTY = "delta.enableChangeDataFeed"
+
+
+def enable_statement(name: RelationName) -> str:
+    """The statement that turns the feed on."""
+    return f"ALTER TABLE {name} SET TBLPROPERTIES ({FEED_PROPERTY} = true)"
+
+
+def pin_source(
+    name: RelationName, commits: Sequence[Commit], recorded: SourceState | None, feed_is_on: bool
+) -> Pin:
+    """The version to read and the change since the recorded one.
+
+    Args:
+        commits: newest first; must reach back to the recorded version when that is known.
+    """
+    newest = commits[0]
+    current = SourceState(newest.version, newest.token)
+    if recorded is None or recorded.version is None:
+        return Pin(current)
+    if recorded == current:
+        return Pin(current, recorded.version)
+    since = [c for c in commits if c.version > recorded.version]
+    at = next((c for c in commits if c.version == recorded.version), None)
+    if newest.version < recorded.version or (at is not None and at.token != recorded.commit):
+        return Pin(current, recorded.version, SourceChange(problem=f"source {name} was dropped and created again"))
+    if at is None:
+        problem = f"the history of source {name} no longer reaches back to version {recorded.version}"
+        return Pin(current, recorded.version, SourceChange(problem=problem))
+    problem = ""
+    maintenance_only = all(c.is_maintenance for c in since)
+    if not feed_is_on and not maintenance_only:
+        problem = f"the change data feed of source {name} is off; turn it on with: {enable_statement(name)}"
+    change = SourceChange(total(since), all(c.only_inserts for c in since), maintenance_only, problem)
+    return Pin(current, recorded.version, change)

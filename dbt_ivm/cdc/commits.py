@@ -1,0 +1,97 @@
+"""Delta's commit history: what each commit did, as far as a refresh needs to know."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dbt_ivm.refresh.state import RowCounts
+
+#: Commits that move no rows.
+MAINTENANCE = frozenset(
+    (
+        "OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "ADD CONSTRAINT",
+        "DROP CONSTRAINT", "CHANGE COLUMN", "UPDATE COLUMN METADATA", "UPGRADE PROTOCOL", "REORG", "CLUSTER BY",
+        "COMPUTE STATS", "DROP FEATURE", "ADD COLUMNS", "RENAME COLUMN", "REORG TABLE UPGRADE UNIFORM", "SET CLUSTERING",
+    )
+)  # fmt: skip
+
+#: Of these, the ones that leave a storage table as the planner knows it.
+KEEPS_STORAGE = MAINTENANCE - {"ADD COLUMNS", "RENAME COLUMN", "DROP COLUMNS"}
+
+
+@dataclass(frozen=True)
+class Commit:
+    version: int
+    token: str  # identifies the commit: the same version of a table created anew has another
+    operation: str
+    counts: RowCounts
+    only_inserts: bool
+
+    @property
+    def is_maintenance(self) -> bool:
+        return self.operation in MAINTENANCE
+
+    @property
+    def keeps_storage(self) -> bool:
+        return self.operation in KEEPS_STORAGE
+
+
+def read_commits(rows: Sequence[Mapping[str, Any]]) -> tuple[Commit, ...]:
+    """Rows of DESCRIBE HISTORY, newest first."""
+    return tuple(_commit(row) for row in rows)
+
+
+def _commit(row: Mapping[str, Any]) -> Commit:
+    operation = str(row["operation"])
+    metrics = {k: int(v) for k, v in _mapping(row.get("operationMetrics")).items() if str(v).lstrip("-").isdigit()}
+    parameters = _mapping(row.get("operationParameters"))
+    counts, only_inserts = _effect(operation, parameters, metrics)
+    return Commit(int(row["version"]), str(row["timestamp"]), operation, counts, only_inserts)
+
+
+def _effect(operation: str, parameters: Mapping[str, Any], metrics: Mapping[str, int]) -> tuple[RowCounts, bool]:
+    """Rows by kind (None: unknown), and whether rows were only added."""
+    written = metrics.get("numOutputRows")
+    if operation in ("WRITE", "STREAMING UPDATE") and str(parameters.get("mode", "Append")) == "Append":
+        return RowCounts(written, 0, 0), True
+    if operation == "MERGE":
+        updated, deleted = metrics.get("numTargetRowsUpdated"), metrics.get("numTargetRowsDeleted")
+        return RowCounts(metrics.get("numTargetRowsInserted"), updated, deleted), updated == 0 and deleted == 0
+    if operation == "UPDATE":
+        return RowCounts(0, metrics.get("numUpdatedRows"), 0), False
+    if operation == "DELETE":
+        return RowCounts(0, 0, metrics.get("numDeletedRows")), False
+    if operation in MAINTENANCE or operation == "CREATE TABLE":
+        return RowCounts(0, 0, 0), True
+    if operation == "CREATE TABLE AS SELECT":
+        return RowCounts(written, 0, 0), True
+    return RowCounts(written, None, None), False
+
+
+def total(commits: Sequence[Commit]) -> RowCounts:
+    """Counts added up; one unknown makes the sum unknown."""
+
+    def add(values: list[int | None]) -> int | None:
+        return None if any(v is None for v in values) else sum(v or 0 for v in values)
+
+    return RowCounts(
+        add([c.counts.inserted for c in commits]),
+        add([c.counts.updated for c in commits]),
+        add([c.counts.deleted for c in commits]),
+    )
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    """A map column arrives as a dict or as JSON text, depending on the connection."""
+    if isinstance(value, Mapping):
+        return value
+    if not value:
+        return {}
+    try:
+        parsed = json.loads(str(value))
+    except ValueError:
+        return {}
+    return parsed if isinstance(parsed, dict) else dict(parsed) if isinstance(parsed, list) else {}

@@ -1,0 +1,249 @@
+"""After every refresh the facade holds exactly the rows of the query, as a bag, and the incremental path was taken.
+
+    DBT_IVM_HISTORIES=20000 pytest tests/property                more histories (default 2,000)
+    DBT_IVM_SEED=7 pytest tests/property                         other histories; without a seed always the same ones
+
+A failure prints the shrunk history: tables, commits, view, and the statement that was run.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import sqlglot
+from hypothesis import HealthCheck, given, note, seed, settings
+from hypothesis import strategies as st
+
+from dbt_ivm import names
+from dbt_ivm.api import plan_view
+from dbt_ivm.catalog.relation_name import RelationName
+from dbt_ivm.catalog.tables import Catalog
+from dbt_ivm.optimizer import RULES
+from dbt_ivm.refresh.plan import RefreshPlan
+from dbt_ivm.refresh.view import compile_view
+from tests.property.duck import STORAGE, Duck, Row, local_name, to_duckdb
+from tests.property.sources import Operation, Source, Timeline, operations_on, rows_of, sources
+from tests.property.views import ViewBuilder
+
+HISTORIES = int(os.environ.get("DBT_IVM_HISTORIES", "2000"))
+SEED = os.environ.get("DBT_IVM_SEED")
+MODEL = "db.model"
+WAYS = {
+    "append",
+    "merge by key",
+    "merge by row",
+    "merge by group",
+    "merge recomputed groups",
+    "state only",
+}
+DUCK = Duck()
+
+
+@dataclass(frozen=True)
+class History:
+    """``batches[i]`` are the commits between refresh i and i + 1, as (table number, operation)."""
+
+    sources: list[Source]
+    sql: str
+    initial: list[list[Row]]
+    batches: list[list[tuple[int, Operation]]]
+    rules_on: bool
+
+
+@st.composite
+def histories(draw: Any, keyed: bool = False) -> History:
+    tables: list[Source] = draw(sources())
+    if keyed and not any(t.key for t in tables):
+        tables[0] = Source(tables[0].name, tables[0].columns, 1)
+    sql = ViewBuilder(draw, tables).view()
+    initial = [draw(st.lists(rows_of(t), max_size=6)) for t in tables]
+    used = [i for i, t in enumerate(tables) if f"db.{t.name} " in sql]
+    batches = []
+    for _ in range(draw(st.sampled_from([1, 2, 2, 3, 4]))):
+        batch: list[tuple[int, Operation]] = []
+        for number in draw(st.one_of(st.just(used), st.lists(st.sampled_from(used), max_size=4))) if used else []:
+            batch.append((number, draw(operations_on(tables[number]))))
+        batches.append(batch)
+    return History(tables, sql, initial, batches, draw(st.booleans()))
+
+
+class Run:
+    """One history on DuckDB; the feed of the whole history is there from the start, also what is not yet due."""
+
+    def __init__(self, history: History, enforce_keys: bool) -> None:
+        self.history = history
+        self.rules = RULES if history.rules_on else ()
+        self.tables = [s.table for s in history.sources]
+        self.timelines = [Timeline(s) for s in history.sources]
+        DUCK.drop_all()
+        for timeline, rows in zip(self.timelines, history.initial, strict=True):
+            timeline.commit_first(rows)
+            timeline.enforce_key = enforce_keys
+        self.pins = [self._pin()]
+        for batch in history.batches:
+            for number, operation in batch:
+                self.timelines[number].commit(operation)
+            self.pins.append(self._pin())
+        for timeline in self.timelines:
+            timeline.load_feed(DUCK)
+        self.view = compile_view(history.sql, Catalog.of(self.tables), rules=self.rules)
+        assert self.view.refusal is None, self.view.refusal
+        self.query = sqlglot.parse_one(history.sql, read="spark")
+        self.facade = to_duckdb(self.view.facade_select(RelationName.parse(STORAGE).table()))
+        self.seq = 1
+
+    def _pin(self) -> dict[str, int]:
+        for timeline in self.timelines:
+            timeline.load_snapshot(DUCK)
+        return {t.source.name: t.version for t in self.timelines}
+
+    def build(self) -> None:
+        plan = plan_view(
+            self.history.sql, self.tables, model=MODEL, versions=_qualified(self.pins[0]), rules=self.rules
+        )
+        assert (plan.strategy, plan.way) == ("create", "rewrite")
+        DUCK.run(plan.steps[0].sql)
+        self.check(0)
+
+    def plan(self, number: int) -> RefreshPlan:
+        """The refresh that follows batch ``number``."""
+        before, now = self.pins[number], self.pins[number + 1]
+        read = {t.name.name for t in self.view.tables}
+        changes = {f"db.{n}": (before[n], now[n]) for n in sorted(read) if now[n] > before[n]}
+        only = [
+            f"db.{t.source.name}"
+            for t in self.timelines
+            if t.is_insert_only(before[t.source.name] + 1, now[t.source.name])
+        ]
+        plan = plan_view(
+            self.history.sql,
+            self.tables,
+            model=MODEL,
+            changes=changes,
+            versions=_qualified(now),
+            insert_only=only,
+            seq=self.seq,
+            rules=self.rules,
+        )
+        if changes:
+            assert plan.strategy == "incremental" and plan.way in WAYS, (plan.strategy, plan.way, plan.reason)
+        else:
+            assert plan.strategy == "none" and not plan.steps
+        return plan
+
+    def apply(self, plan: RefreshPlan) -> None:
+        before = Counter(row[:-1] for row in self.stored())
+        for step in plan.steps:
+            note(step.sql)
+            DUCK.run(step.sql)
+            self.seq += 1
+        stored = self.stored()
+        after = Counter(row[:-1] for row in stored)
+        written = {row[:-1] for row in stored if row[-1] == self.seq} if plan.steps else set()
+        rewritten = [row for row in written if after[row] <= before[row]]
+        assert not rewritten, f"rows written without a change: {rewritten}"
+
+    def stored(self) -> list[Row]:
+        """The stored data rows; the refresh that wrote each comes last."""
+        listed = ", ".join(f'"{c}"' for c in (*self.view.layout.stored, names.SEQ))
+        return DUCK.rows(f"SELECT {listed} FROM {local_name(STORAGE)} WHERE {names.PART} = 0")
+
+    def shown(self) -> list[Row]:
+        return DUCK.rows(self.facade)
+
+    def check(self, pin: int) -> None:
+        """Bag equality with the query over the tables as they are now; the state row moved by one."""
+        expected = DUCK.rows(to_duckdb(self.query.copy(), self.pins[pin]))
+        found = self.shown()
+        assert same_bag(found, expected), f"\nshown    {sorted_rows(found)}\nexpected {sorted_rows(expected)}"
+        state = DUCK.rows(f"SELECT {names.SEQ} FROM {local_name(STORAGE)} WHERE {names.PART} = 1")
+        assert state == [(self.seq,)], state
+
+
+def _qualified(versions: dict[str, int]) -> dict[str, int]:
+    return {f"db.{n}": v for n, v in versions.items()}
+
+
+def same_bag(left: list[Row], right: list[Row]) -> bool:
+    """Equal with multiplicities; averages (the only fractions without an exact type) to five digits."""
+    if Counter(left) == Counter(right):
+        return True
+    if len(left) != len(right):
+        return False
+    return all(
+        all(_same(a, b) for a, b in zip(x, y, strict=True))
+        for x, y in zip(sorted_rows(left), sorted_rows(right), strict=True)
+    )
+
+
+def _same(left: object, right: object) -> bool:
+    if isinstance(left, (float, Decimal)) and isinstance(right, (float, Decimal)):
+        if isinstance(left, float) or isinstance(right, float):
+            return math.isclose(float(left), float(right), rel_tol=0, abs_tol=1e-5)
+        return left == right
+    return left == right
+
+
+def sorted_rows(rows: list[Row]) -> list[Row]:
+    """In an order that hardly depends on the last digits of averages: exact columns first."""
+    return sorted(rows, key=lambda row: (repr([_exact(v) for v in row]), [_fraction(v) for v in row]))
+
+
+def _exact(value: object) -> object:
+    return "?" if isinstance(value, float) else str(value)
+
+
+def _fraction(value: object) -> float:
+    return value if isinstance(value, float) else 0.0
+
+
+def configured(examples: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Reproducible: the same histories every time, or those of DBT_IVM_SEED."""
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        test = settings(
+            max_examples=examples,
+            derandomize=True,
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            print_blob=False,
+        )(test)
+        return seed(int(SEED))(test) if SEED else test
+
+    return decorate
+
+
+@configured(HISTORIES)
+@given(histories())
+def test_every_refresh_equals_the_query(history: History) -> None:
+    run = Run(history, enforce_keys=True)
+    run.build()
+    for number in range(len(history.batches)):
+        run.apply(run.plan(number))
+        run.check(number + 1)
+
+
+@configured(max(HISTORIES // 8, 1))
+@given(histories(keyed=True))
+def test_a_violated_key_is_an_error_or_harmless(history: History) -> None:
+    """A declared key that does not hold aborts the statement with nothing written, or the rows are right."""
+    run = Run(history, enforce_keys=False)
+    run.build()
+    for number in range(len(history.batches)):
+        before = (Counter(run.stored()), Counter(run.shown()))
+        try:
+            run.apply(run.plan(number))
+        except duckdb.Error as error:
+            assert "IVM_DUPLICATE_KEY" in str(error), error
+            assert before == (Counter(run.stored()), Counter(run.shown()))
+            return
+        run.check(number + 1)
+

@@ -1,0 +1,34 @@
+"""One embedded Spark session with Delta per test process, with an in-memory catalog."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from typing import Any
+
+SETTINGS = {
+    "spark.master": "local[2]",
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "4g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # short work: skip slow compilation
+    "spark.jars.packages": "io.delta:delta-spark_4.1_2.13:4.4.0",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.sql.ansi.enabled": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+@functools.cache
+def spark_session() -> Any:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    return builder.config("spark.sql.warehouse.dir", tempfile.mkdtemp(prefix="ivm_warehouse_")).getOrCreate()

@@ -1,0 +1,22 @@
+def test_slice(project):
+    p = project
+    p.source("orders", "id bigint, customer_id bigint, amount decimal(10,2)", "(1,1,10),(2,1,5),(3,2,7)")
+    p.source("customer", "id bigint, segment string", "(1,'a'),(2,'b')")
+    p.model("rev", "select c.segment, sum(o.amount) as revenue, avg(o.amount) as a, min(o.amount) as m, count(*) as n from {{ source('raw','orders') }} o join {{ source('raw','customer') }} c on o.customer_id=c.id group by c.segment")
+    p.model("joined", "select o.id, c.segment from {{ source('raw','orders') }} o join {{ source('raw','customer') }} c on o.customer_id=c.id")
+    import time
+    r = p.run(); print({k: (v['message'], v['statements'], v['seconds'], v['execution_time']) for k,v in r.items()})
+    p.assert_equal("rev"); p.assert_equal("joined")
+    r = p.run(); print({k: (v['message'], v['statements'], v['seconds'], v['execution_time']) for k,v in r.items()})
+    p.sql(f"update {p.schema}.customer set segment='b' where id=1"); p.sql(f"delete from {p.schema}.orders where id=2"); p.sql(f"insert into {p.schema}.orders values (9,2,1.5)")
+    r = p.run(); print({k: (v['message'], v['statements'], v['seconds'], v['execution_time'], v['sources']) for k,v in r.items()})
+    p.assert_equal("rev"); p.assert_equal("joined")
+    p.sql(f"insert into {p.schema}.orders values (19,2,1.5)")
+    r = p.run(); print({k: (v['message'], v['way'], v['statements'], v['seconds'], v['execution_time'], v['sources']) for k,v in r.items()})
+    p.assert_equal("rev"); p.assert_equal("joined")
+    p.write("models/schema.yml", {"version":2,"models":[{"name":"rev","data_tests":["dbt_ivm.equals_recompute"]},{"name":"joined","data_tests":[{"dbt_ivm.equals_recompute":{"config":{"where":"segment='b'"}}}]}]})
+    p.dbt("test")
+    p.dbt("run-operation","ivm_explain","--args","{model: joined}")
+    p.sql(f"insert into {p.schema}.orders values (29,2,1.5)")
+    p.dbt("run-operation","ivm_dry_run","--args","{model: joined}")
+    p.dbt("run-operation","ivm_enable_change_feed")
