@@ -46,6 +46,7 @@ def _identify(plan: Operator, keys: dict[RelationName, tuple[Key, ...]]) -> Iden
         found = [m for m in members if m is not None]
         if len(found) < len(members):
             return None
+        found = _apart(plan, found)
         key = tuple(k for m in found for k in m.key)
         relied_on = tuple(dict.fromkeys(r for m in found for r in m.relied_on))
         return Identified(Join(tuple(m.plan for m in found), plan.predicates), key, relied_on)
@@ -54,6 +55,30 @@ def _identify(plan: Operator, keys: dict[RelationName, tuple[Key, ...]]) -> Iden
     if isinstance(plan, UnionAll):
         return None
     return None
+
+
+def _apart(join: Join, members: list[Identified]) -> list[Identified]:
+    """Members without shared names: two mentions of one common table expression add the same key columns."""
+    taken = set(join.column_names)
+    apart = []
+    for before, member in zip(join.members, members, strict=True):
+        added = [n for n in member.plan.column_names if n not in before.column_names]
+        new = {n: _unused(n, taken) for n in added}
+        if any(n != o for o, n in new.items()):
+            projections = tuple(Projection(new.get(n, n), col(n)) for n in member.plan.column_names)
+            key = tuple(new.get(k, k) for k in member.key)
+            member = replace(member, plan=Project(member.plan, projections), key=key)
+        apart.append(member)
+    return apart
+
+
+def _unused(wanted: str, taken: set[str]) -> str:
+    name, number = wanted, 1
+    while name in taken:
+        number += 1
+        name = f"{wanted}_key{number}"
+    taken.add(name)
+    return name
 
 
 def _scan(plan: Scan, declared: tuple[Key, ...]) -> Identified | None:
@@ -73,7 +98,7 @@ def _project(plan: Project, below: Identified) -> Identified:
         selected = next((p.name for p in projections if p.is_reference and p.expression.name == column), None)
         if selected is None:
             taken = {p.name for p in projections}
-            selected = column if column not in taken else f"{column}_key"
+            selected = _unused(column, taken)
             projections.append(Projection(selected, col(column)))
         key.append(selected)
     return replace(below, plan=Project(below.plan, tuple(projections)), key=tuple(key))

@@ -116,10 +116,7 @@ class Renderer:
         return self.block(plan.input).with_condition(plan.predicate)
 
     def project(self, plan: Project) -> Block:
-        block = self.block(plan.input)
-        if not block.sources:  # constants: close, so that weights and filters have a row to stand on
-            block = Block({})
-        return block.with_outputs({p.name: p.expression for p in plan.projections})
+        return self.block(plan.input).with_outputs({p.name: p.expression for p in plan.projections})
 
     def join(self, plan: Join) -> Block:
         block: Block | None = None

@@ -64,7 +64,8 @@ class Duck:
 
     def rows(self, sql: str) -> list[Row]:
         """The rows of a DuckDB query."""
-        return self.connection.execute(sql).fetchall()
+        found: list[Row] = self.connection.execute(sql).fetchall()
+        return found
 
     def _merge(self, merge: exp.Merge) -> None:
         using = merge.args["using"]
@@ -74,7 +75,10 @@ class Duck:
             f"SELECT 1 FROM {target.name} AS {target.alias} JOIN {SOURCE} AS {using.alias} "
             f"ON {on.sql(dialect='duckdb')} GROUP BY {target.alias}.rowid HAVING COUNT(*) > 1"
         )
-        merge.set("using", exp.Table(this=exp.to_identifier(SOURCE), alias=exp.TableAlias(this=exp.to_identifier(using.alias))))
+        merge.set(
+            "using",
+            exp.Table(this=exp.to_identifier(SOURCE), alias=exp.TableAlias(this=exp.to_identifier(using.alias))),
+        )
         self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {SOURCE} AS {materialized}")
         if self.connection.execute(check).fetchone():
             raise AmbiguousMerge(f"two source rows match one target row ON {on.sql(dialect='spark')}")
@@ -82,7 +86,7 @@ class Duck:
         self.connection.execute(to_duckdb(merge))
 
 
-def to_duckdb(tree: exp.Expression, versions: dict[str, int] | None = None) -> str:
+def to_duckdb(tree: exp.Expr, versions: dict[str, int] | None = None) -> str:
     """The DuckDB text of a Spark tree; the tree is changed."""
     for node in list(tree.walk()):
         if isinstance(node, exp.Table):
@@ -140,7 +144,11 @@ def _localize(table: exp.Table, versions: dict[str, int]) -> None:
             raise ValueError(f"unknown table function {feed.name}")
         source, first, last = feed.expressions
         window = exp.column("_commit_version").between(first.copy(), last.copy())
-        rows = exp.Select(expressions=[exp.Star()]).from_(exp.Table(this=exp.to_identifier(f"{local_name(source.name)}__changes"))).where(window)
+        rows = (
+            exp.Select(expressions=[exp.Star()])
+            .from_(exp.Table(this=exp.to_identifier(f"{local_name(source.name)}__changes")))
+            .where(window)
+        )
         table.replace(exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier(table.alias))))
         return
     if not table.args.get("db"):

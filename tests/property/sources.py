@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 from hypothesis import strategies as st
 
 from dbt_ivm.api import table
 from dbt_ivm.catalog.tables import Table
 from tests.property.duck import Duck, Row
-
-Draw = Callable[[st.SearchStrategy], object]
 
 #: Spark type, DuckDB type and a small domain, so that rows repeat and join.
 DOMAINS: dict[str, tuple[str, list[object]]] = {
@@ -123,7 +121,7 @@ class Timeline:
 
 
 Operation = tuple[str, list[int], list[Row]]
-OPERATIONS = ("insert", "update", "delete", "reinsert", "touch", "delete all", "rewrite")
+OPERATIONS = ("insert", "insert", "update", "update", "delete", "delete", "reinsert", "touch", "delete all", "rewrite")
 
 
 def _types(source: Source) -> dict[str, str]:
@@ -131,13 +129,14 @@ def _types(source: Source) -> dict[str, str]:
 
 
 @st.composite
-def sources(draw: Draw) -> list[Source]:
-    """One to four tables of two to four columns; the first column is often the key, and an integer."""
+def sources(draw: Any) -> list[Source]:
+    """One to four tables of two to four columns; keys are the first one or two columns, of all tables or some."""
     found = []
-    for number in range(draw(st.sampled_from([1, 2, 2, 3, 3, 4]))):  # type: ignore[call-overload]
-        kinds = ["int", *draw(st.lists(st.sampled_from(["int", "string", "int", "decimal(9,2)"]), min_size=1, max_size=3))]  # type: ignore[misc]
-        key = draw(st.sampled_from([0, 0, 1, 2]))
-        found.append(Source(f"t{number}", {f"c{i}": k for i, k in enumerate(kinds)}, key))  # type: ignore[arg-type]
+    keys = draw(st.sampled_from([[0], [0, 1], [1, 2]]))
+    for number in range(draw(st.sampled_from([1, 2, 2, 3, 3, 4]))):
+        kinds = draw(st.lists(st.sampled_from(["int", "string", "int", "decimal(9,2)"]), min_size=1, max_size=3))
+        columns = {f"c{i}": kind for i, kind in enumerate(["int", *kinds])}
+        found.append(Source(f"t{number}", columns, draw(st.sampled_from(keys))))
     return found
 
 
@@ -145,10 +144,7 @@ def rows_of(source: Source) -> st.SearchStrategy[Row]:
     return st.tuples(*(st.sampled_from(DOMAINS[kind][1]) for kind in source.columns.values()))
 
 
-def operations_on(source: Source) -> st.SearchStrategy[Operation]:
+def operations_on(source: Source, kinds: tuple[str, ...]) -> st.SearchStrategy[Operation]:
     rows = st.lists(rows_of(source), min_size=1, max_size=3)
     picks = st.lists(st.integers(0, 7), min_size=1, max_size=2)
-    return st.one_of(
-        st.tuples(st.just("insert"), st.just([]), rows),
-        st.tuples(st.sampled_from(OPERATIONS), picks, rows),
-    )
+    return st.tuples(st.sampled_from(kinds), picks, rows)

@@ -29,7 +29,7 @@ from dbt_ivm.optimizer import RULES
 from dbt_ivm.refresh.plan import RefreshPlan
 from dbt_ivm.refresh.view import compile_view
 from tests.property.duck import STORAGE, Duck, Row, local_name, to_duckdb
-from tests.property.sources import Operation, Source, Timeline, operations_on, rows_of, sources
+from tests.property.sources import OPERATIONS, Operation, Source, Timeline, operations_on, rows_of, sources
 from tests.property.views import ViewBuilder
 
 HISTORIES = int(os.environ.get("DBT_IVM_HISTORIES", "2000"))
@@ -66,10 +66,10 @@ def histories(draw: Any, keyed: bool = False) -> History:
     initial = [draw(st.lists(rows_of(t), max_size=6)) for t in tables]
     used = [i for i, t in enumerate(tables) if f"db.{t.name} " in sql]
     batches = []
-    for _ in range(draw(st.sampled_from([1, 2, 2, 3, 4]))):
-        batch: list[tuple[int, Operation]] = []
-        for number in draw(st.one_of(st.just(used), st.lists(st.sampled_from(used), max_size=4))) if used else []:
-            batch.append((number, draw(operations_on(tables[number]))))
+    for _ in range(draw(st.sampled_from([1, 1, 2, 2, 3, 4]))):
+        kinds = draw(st.sampled_from([OPERATIONS, OPERATIONS, ("insert",)]))
+        touched = draw(st.one_of(st.just(used), st.lists(st.sampled_from(used), max_size=4))) if used else []
+        batch = [(number, draw(operations_on(tables[number], kinds))) for number in touched]
         batches.append(batch)
     return History(tables, sql, initial, batches, draw(st.booleans()))
 
@@ -246,4 +246,3 @@ def test_a_violated_key_is_an_error_or_harmless(history: History) -> None:
             assert before == (Counter(run.stored()), Counter(run.shown()))
             return
         run.check(number + 1)
-

@@ -12,6 +12,8 @@ from tests.property.sources import Source
 DECIMAL = "decimal(9,2)"
 LITERALS = {"int": ["0", "1", "2", "3"], "string": ["'a'", "'b'", "''"], DECIMAL: ["0.50", "1.25"]}
 
+MENTIONS = 4  # of relations in one view; statements grow fast with them
+
 Columns = list[tuple[str, str]]  # name and type
 
 
@@ -31,7 +33,7 @@ class ViewBuilder:
         return bool(self.draw(st.integers(1, 10)) > 10 - of_ten)
 
     def view(self) -> str:
-        sql, _ = self.query(self.pick([0, 1, 1, 2]))
+        sql, _ = self.query(self.pick([0, 0, 1, 1, 2]))
         if self.ctes:
             listed = ",\n".join(f"{name} AS (\n{text}\n)" for name, text, _ in self.ctes)
             return f"WITH {listed}\n{sql}"
@@ -50,14 +52,23 @@ class ViewBuilder:
         """A FROM item with its alias; columns are qualified."""
         self.aliases += 1
         alias = f"r{self.aliases}"
-        kind = self.pick(["table", "table", "derived", "cte"]) if depth > 0 else "table"
+        kind = (
+            self.pick(["table", "table", "derived", "cte", "cte", "constant"])
+            if depth > 0 and self.aliases <= MENTIONS
+            else "table"
+        )
         if kind == "table":
             source = self.pick(self.sources)
             return f"db.{source.name} AS {alias}", [(f"{alias}.{n}", t) for n, t in source.columns.items()]
         if kind == "derived":
             sql, columns = self.query(depth - 1)
             return f"(\n{sql}\n) AS {alias}", [(f"{alias}.{n}", t) for n, t in columns]
-        if not self.ctes or self.chance(4):
+        if kind == "constant":
+            return f"(SELECT {self.literal('int')} AS k, {self.literal('string')} AS s) AS {alias}", [
+                (f"{alias}.k", "int"),
+                (f"{alias}.s", "string"),
+            ]
+        if not self.ctes or self.chance(3):
             sql, columns = self.query(depth - 1)
             self.ctes.append((f"w{len(self.ctes)}", sql, columns))
         name, _, columns = self.pick(self.ctes)
@@ -65,7 +76,9 @@ class ViewBuilder:
 
     def from_clause(self, depth: int) -> tuple[str, Columns]:
         text, columns = self.relation(depth)
-        for _ in range(self.pick([0, 0, 1, 1, 2] if depth else [0, 1, 1, 2])):
+        for _ in range(self.pick([0, 0, 1, 1, 2])):
+            if self.aliases >= MENTIONS:
+                break
             other, more = self.relation(depth - 1)
             if self.chance(1):
                 text += f"\nCROSS JOIN {other}"
@@ -143,8 +156,8 @@ class ViewBuilder:
 
     def select(self, depth: int, wanted: list[str] | None = None) -> tuple[str, Columns]:
         if wanted is not None and self.chance(1):  # a constant row, as a branch of a union
-            items = [f"{self.literal(t)} AS o{i}" for i, t in enumerate(wanted)]
-            return f"SELECT {', '.join(items)}", [(f"o{i}", t) for i, t in enumerate(wanted)]
+            constants = [f"{self.literal(t)} AS o{i}" for i, t in enumerate(wanted)]
+            return f"SELECT {', '.join(constants)}", [(f"o{i}", t) for i, t in enumerate(wanted)]
         text, columns = self.from_clause(depth)
         where = f"\nWHERE {self.predicate(columns)}" if self.chance(4) else ""
         form = self.pick(["plain", "plain", "aggregate", "aggregate", "distinct", "global"])
@@ -152,7 +165,9 @@ class ViewBuilder:
             return self.aggregate(text + where, columns, is_global=form == "global")
         distinct = "DISTINCT " if form == "distinct" else ""
         kinds = wanted or self.draw(
-            st.lists(st.sampled_from(sorted({t for _, t in columns if t in LITERALS} or {"int"})), min_size=1, max_size=3)
+            st.lists(
+                st.sampled_from(sorted({t for _, t in columns if t in LITERALS} or {"int"})), min_size=1, max_size=3
+            )
         )
         items = [(self.of_type(columns, kind), kind) for kind in kinds]
         listed = ", ".join(f"{e} AS o{i}" for i, (e, _) in enumerate(items))
