@@ -6,6 +6,7 @@ or three-part names, case or quoting; common table expressions keep theirs.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -86,3 +87,13 @@ def _refuse_table_clauses(table: exp.Table) -> None:
         raise Refusal("pivot", "", line)
     if table.args.get("laterals"):
         raise Refusal("lateral", "", line)
+
+
+def with_real_names(text: str, relations: dict[str, Table | View]) -> str:
+    """A message with the relations' names instead of the private ones."""
+
+    def real(match: re.Match[str]) -> str:
+        relation = relations.get(match[0])
+        return str(relation.name) if relation else match[0]
+
+    return re.sub(rf"{PRIVATE}\d+", real, text)

@@ -22,6 +22,19 @@ ORDER_DEPENDENT_NAMES = frozenset(
     "mode approx_percentile percentile_approx histogram_numeric".split()
 )
 
+#: Table-generating functions in a select list; exp.UDTF covers the others.
+GENERATOR_NAMES = frozenset("inline inline_outer stack json_tuple variant_explode variant_explode_outer".split())
+
+#: Spark's aggregates that the parser takes for ordinary functions and that have no rule.
+UNSUPPORTED_AGGREGATES = frozenset(
+    "mean try_sum try_avg product count_distinct sum_distinct listagg_distinct string_agg_distinct count_min_sketch "
+    "bitmap_and_agg bitmap_or_agg bitmap_construct_agg hll_sketch_agg hll_union_agg kll_sketch_agg_bigint "
+    "kll_sketch_agg_double kll_sketch_agg_float kll_merge_agg_bigint kll_merge_agg_double kll_merge_agg_float "
+    "theta_intersection_agg theta_sketch_agg theta_union_agg schema_of_variant_agg approx_top_k "
+    "approx_top_k_accumulate approx_top_k_combine regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy "
+    "percentile_cont percentile_disc grouping grouping_id".split()
+)
+
 
 class Maintenance(Enum):
     """How a measure follows a change of its group."""
@@ -43,10 +56,17 @@ RECOMPUTABLE_NAMES = frozenset(
 )
 
 
+def function_names(node: exp.Expression) -> frozenset[str]:
+    """Names a call may have in the query, whether the parser has a class for the function or not."""
+    if isinstance(node, exp.Anonymous):
+        return frozenset((node.name.lower(),))
+    return frozenset(n.lower() for n in node.sql_names()) if isinstance(node, exp.Func) else frozenset()
+
+
 def is_aggregate(node: exp.Expression) -> bool:
     """Whether the node is an aggregate function call, known or not."""
     if isinstance(node, exp.AggFunc):
         return True
     if isinstance(node, exp.Anonymous):
-        return node.name.lower() in RECOMPUTABLE_NAMES | ORDER_DEPENDENT_NAMES
+        return node.name.lower() in RECOMPUTABLE_NAMES | ORDER_DEPENDENT_NAMES | UNSUPPORTED_AGGREGATES
     return isinstance(node, ORDER_DEPENDENT)

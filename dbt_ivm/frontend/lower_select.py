@@ -5,11 +5,16 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dbt_ivm.errors import Refusal
+from dbt_ivm.frontend.bind import with_real_names
 from dbt_ivm.frontend.functions import (
+    GENERATOR_NAMES,
     NON_DETERMINISTIC,
     NON_DETERMINISTIC_NAMES,
+    ORDER_DEPENDENT,
+    ORDER_DEPENDENT_NAMES,
     TIME_FUNCTIONS,
     TIME_NAMES,
+    function_names,
 )
 from dbt_ivm.frontend.lower import Lowering, Rows
 from dbt_ivm.frontend.lower_aggregate import has_aggregates, lower_aggregate
@@ -19,7 +24,7 @@ from dbt_ivm.operators import Aggregate, Filter, Join, OneRow, Operator, Project
 
 def lower_select(lowering: Lowering, select: exp.Select) -> Rows:
     _refuse_clauses(select)
-    scope = Scope(lowering)
+    scope = Scope(lowering, line_of(select))
     plan = _from(scope, select)
     where = select.args.get("where")
     if where is not None:
@@ -45,8 +50,9 @@ def lower_select(lowering: Lowering, select: exp.Select) -> Rows:
 class Scope:
     """The FROM clause's names: ``alias.column`` to a column of the plan."""
 
-    def __init__(self, lowering: Lowering) -> None:
+    def __init__(self, lowering: Lowering, line: int | None) -> None:
         self.lowering = lowering
+        self.line = line
         self.columns: dict[tuple[str, str], str] = {}
 
     def add(self, alias: str, rows: Rows) -> Operator:
@@ -56,7 +62,7 @@ class Scope:
 
     def resolve(self, expression: exp.Expression) -> exp.Expression:
         """The expression over the plan's columns; refuses what has no incremental meaning."""
-        _refuse_expression(expression)
+        self.refuse(expression)
 
         def replace_column(node: exp.Expression) -> exp.Expression:
             if isinstance(node, exp.Column):
@@ -64,6 +70,13 @@ class Scope:
             return node
 
         return expression.transform(replace_column)
+
+    def refuse(self, expression: exp.Expression) -> None:
+        for node in expression.walk():
+            construct = _refused_construct(node)
+            if construct:
+                detail = with_real_names(node.sql(dialect="spark"), self.lowering.relations)
+                raise Refusal(construct, detail[:60], line_of(node) or line_of(expression) or self.line)
 
 
 def _from(scope: Scope, select: exp.Select) -> Operator:
@@ -122,24 +135,19 @@ def _refuse_clauses(select: exp.Select) -> None:
         raise Refusal("window", "WINDOW", line)
 
 
-def _refuse_expression(expression: exp.Expression) -> None:
-    for node in expression.walk():
-        construct = _refused_construct(node)
-        if construct:
-            raise Refusal(construct, node.sql(dialect="spark")[:60], line_of(node))
-
-
 def _refused_construct(node: exp.Expression) -> str:
-    name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
+    called = function_names(node)
     if isinstance(node, exp.Window):
         return "window"
     if isinstance(node, (exp.Query, exp.Exists)):
         return "subquery"
-    if isinstance(node, TIME_FUNCTIONS) or name in TIME_NAMES:
+    if isinstance(node, TIME_FUNCTIONS) or called & TIME_NAMES:
         return "time_function"
-    if isinstance(node, NON_DETERMINISTIC) or name in NON_DETERMINISTIC_NAMES:
+    if isinstance(node, NON_DETERMINISTIC) or called & NON_DETERMINISTIC_NAMES:
         return "non_deterministic"
-    return "lateral" if isinstance(node, exp.UDTF) else ""
+    if isinstance(node, ORDER_DEPENDENT) or called & ORDER_DEPENDENT_NAMES:
+        return "order_dependent_aggregate"
+    return "lateral" if isinstance(node, exp.UDTF) or called & GENERATOR_NAMES else ""
 
 
 def _conjuncts(predicate: exp.Expression) -> list[exp.Expression]:
@@ -156,4 +164,7 @@ def _group_keys(
             raise Refusal("grouping_sets", kind.upper(), line_of(group))
     if group.args.get("all"):
         return [e for e in outputs if not has_aggregates([e])]
+    for key in group.expressions:
+        if isinstance(key, (exp.Rollup, exp.Cube, exp.GroupingSets)):
+            raise Refusal("grouping_sets", key.sql(dialect="spark")[:60], line_of(key) or line_of(group))
     return [scope.resolve(e) for e in group.expressions]

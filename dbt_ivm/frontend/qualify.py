@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from sqlglot import exp
 from sqlglot.errors import OptimizeError, SchemaError
 from sqlglot.optimizer.qualify import qualify as sqlglot_qualify
 
 from dbt_ivm.errors import UserError
-from dbt_ivm.frontend.bind import PRIVATE, Bound
+from dbt_ivm.frontend.bind import Bound, with_real_names
 
 
 def qualify(bound: Bound) -> exp.Query:
@@ -22,14 +20,4 @@ def qualify(bound: Bound) -> exp.Query:
             identify=False,
         )
     except (OptimizeError, SchemaError) as error:
-        raise UserError("IVM_UNRESOLVED", _readable(str(error), bound)) from error
-
-
-def _readable(message: str, bound: Bound) -> str:
-    """The message with the relations' real names."""
-
-    def real(match: re.Match[str]) -> str:
-        relation = bound.relations.get(match[0])
-        return str(relation.name) if relation else match[0]
-
-    return re.sub(rf"{PRIVATE}\d+", real, message)
+        raise UserError("IVM_UNRESOLVED", with_real_names(str(error), bound.relations)) from error

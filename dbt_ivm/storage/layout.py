@@ -19,6 +19,7 @@ from dbt_ivm.analysis.identity import identify
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Key, Table
 from dbt_ivm.operators import Aggregate, Filter, Operator, Project, Projection, col
+from dbt_ivm.render.block import grouped
 from dbt_ivm.storage.measures import StoredMeasures, store_measures
 
 
@@ -124,8 +125,7 @@ def _groups(root: _Root, fast_float_sums: bool) -> Layout:
 def replace_columns(expression: exp.Expression, made_of: dict[str, exp.Expression]) -> exp.Expression:
     def substitute(node: exp.Expression) -> exp.Expression:
         if isinstance(node, exp.Column):
-            value = made_of[node.name].copy()
-            return exp.Paren(this=value) if isinstance(value, exp.Binary) else value
+            return grouped(made_of[node.name])
         return node
 
-    return expression.copy().transform(substitute)
+    return expression.transform(substitute)
