@@ -177,7 +177,7 @@ def check_output_names(query: exp.Query) -> None:
                     "IVM_RESERVED_NAME", f"column {position} is called {name}; names starting with {names.PREFIX} are reserved"
                 )
             continue
-        if not item.alias_or_name:
+        if not item.alias:  # a function's own name would be that of its argument
             raise UserError(
                 "IVM_UNNAMED_COLUMN",
                 f"column {position} ({item.sql(dialect='spark')[:60]}) at line {line_of(item)} has no name; "

@@ -14,6 +14,7 @@ from dbt_ivm.frontend.functions import (
     ORDER_DEPENDENT_NAMES,
     TIME_FUNCTIONS,
     TIME_NAMES,
+    UNSUPPORTED_AGGREGATES,
     function_names,
 )
 from dbt_ivm.frontend.lower import Lowering, Rows
@@ -147,6 +148,8 @@ def _refused_construct(node: exp.Expression) -> str:
         return "non_deterministic"
     if isinstance(node, ORDER_DEPENDENT) or called & ORDER_DEPENDENT_NAMES:
         return "order_dependent_aggregate"
+    if called & UNSUPPORTED_AGGREGATES:
+        return "aggregate_function"
     return "lateral" if isinstance(node, exp.UDTF) or called & GENERATOR_NAMES else ""
 
 

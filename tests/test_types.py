@@ -1,0 +1,110 @@
+"""Spark's types of expressions, decimals above all: a wrong scale would make a sum inexact."""
+
+from __future__ import annotations
+
+import pytest
+from sqlglot import exp, parse_one
+
+from dbt_ivm.frontend.lower_aggregate import result_type
+from dbt_ivm.types import infer, normalise
+
+COLUMNS = {
+    "a": "decimal(10,2)",
+    "b": "decimal(5,4)",
+    "wide": "decimal(38,10)",
+    "t": "tinyint",
+    "s": "smallint",
+    "i": "int",
+    "n": "bigint",
+    "f": "float",
+    "d": "double",
+    "text": "string",
+    "day": "date",
+}
+
+
+def parsed(text: str) -> exp.Expression:
+    tree = parse_one(text, read="spark")
+    assert isinstance(tree, exp.Expression)
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        # decimal arithmetic, Spark's DecimalPrecision rules
+        ("a + b", "decimal(13,4)"),
+        ("a - b", "decimal(13,4)"),
+        ("a * b", "decimal(16,6)"),
+        ("a / b", "decimal(20,8)"),
+        ("a + i", "decimal(13,2)"),
+        ("a * n", "decimal(31,2)"),
+        ("a * 2", "decimal(12,2)"),
+        ("a + 0.005", "decimal(12,3)"),
+        ("a * (1 - b)", "decimal(17,6)"),
+        ("-a", "decimal(10,2)"),
+        ("abs(a)", "decimal(10,2)"),
+        # 38 digits are the limit: fraction digits are given up, not below six
+        ("wide + wide", "decimal(38,9)"),
+        ("wide * wide", "decimal(38,6)"),
+        ("a * wide", "decimal(38,6)"),
+        # integers and floating point
+        ("i + i", "int"),
+        ("i + n", "bigint"),
+        ("t * s", "smallint"),
+        ("i / i", "double"),
+        ("a + d", "double"),
+        ("f + f", "float"),
+        ("f + i", "double"),
+        ("1.5", "decimal(2,1)"),
+        ("0.05", "decimal(2,2)"),
+        ("3000000000", "bigint"),
+        # choices between values
+        ("coalesce(a, b)", "decimal(12,4)"),
+        ("coalesce(a, 0.5)", "decimal(10,2)"),
+        ("case when i > 1 then a end", "decimal(10,2)"),
+        ("case when i > 1 then i else n end", "bigint"),
+        ("if(i > 1, a, null)", "decimal(10,2)"),
+        ("cast(text as decimal(12, 3))", "decimal(12,3)"),
+        ("i > 1 and text is null", "boolean"),
+        ("upper(text)", "string"),
+        # unknown is always safe
+        ("my_function(a)", ""),
+        ("text + 1", ""),
+        ("coalesce(a, my_function(a))", ""),
+        ("case when i > 1 then a else text end", ""),
+        ("day", "date"),
+        ("missing", ""),
+    ],
+)
+def test_type_of_expression(expression: str, expected: str) -> None:
+    assert infer(parsed(expression), COLUMNS) == expected
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("sum(a)", "decimal(20,2)"),
+        ("sum(wide)", "decimal(38,10)"),
+        ("sum(i)", "bigint"),
+        ("sum(d)", "double"),
+        ("sum(text)", ""),
+        ("avg(a)", "decimal(14,6)"),
+        ("avg(wide)", "decimal(38,14)"),
+        ("avg(n)", "double"),
+        ("count(a)", "bigint"),
+        ("count(*)", "bigint"),
+        ("min(a)", "decimal(10,2)"),
+        ("max(day)", "date"),
+    ],
+)
+def test_type_of_aggregate(call: str, expected: str) -> None:
+    assert result_type(parsed(call), COLUMNS) == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [("DEC(5)", "decimal(5,0)"), ("numeric( 7 , 3 )", "decimal(7,3)"), ("LONG", "bigint"), ("String", "string")],
+)
+def test_types_are_normalised(written: str, expected: str) -> None:
+    assert normalise(written) == expected
