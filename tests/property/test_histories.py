@@ -18,7 +18,7 @@ from typing import Any
 
 import duckdb
 import sqlglot
-from hypothesis import HealthCheck, given, note, seed, settings
+from hypothesis import HealthCheck, currently_in_test_context, given, note, seed, settings
 from hypothesis import strategies as st
 
 from dbt_ivm import names
@@ -141,7 +141,8 @@ class Run:
     def apply(self, plan: RefreshPlan) -> None:
         before = Counter(row[:-1] for row in self.stored())
         for step in plan.steps:
-            note(step.sql)
+            if currently_in_test_context():
+                note(step.sql)
             DUCK.run(step.sql)
             self.seq += 1
         stored = self.stored()

@@ -46,7 +46,8 @@ def merge_keyed(ctx: ApplyContext) -> Applied:
             this=exp.Anonymous(this="FIRST", expressions=[col(column)]), expression=exp.Where(this=positive.copy())
         )
         measures.append(Measure(column, only_added))
-    by_key = Aggregate(net(ctx.required_change), identity, tuple(measures), is_global=not identity)
+    # without key columns there is one row at most, and none when the change nets to nothing: not a global aggregate
+    by_key = Aggregate(net(ctx.required_change), identity, tuple(measures))
     using = ctx.with_state_row(ctx.query(by_key), by_key.column_names)
     on = [ctx.same_part(), *(null_safe_equal(target(k), source(k)) for k in identity)]
     added, removed = source(names.ADDED), source(names.REMOVED)

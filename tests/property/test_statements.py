@@ -1,0 +1,98 @@
+"""Fixed histories: each way to apply is taken, refuses to run twice, and cases that once failed stay right."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import duckdb
+import pytest
+
+from dbt_ivm.api import plan_view
+from tests.property.sources import Operation, Row, Source
+from tests.property.test_histories import DUCK, MODEL, History, Run
+
+KEYED = Source("t0", {"c0": "int", "c1": "string"}, key=1)
+BAG = Source("t1", {"c0": "int", "c1": "int"})
+ROWS: list[list[Row]] = [[(1, "a"), (2, "b"), (None, None)], [(1, 1), (1, 1), (2, None), (None, 3)]]
+MIXED: list[tuple[int, Operation]] = [
+    (0, ("update", [0], [(1, "c")])),
+    (0, ("insert", [], [(3, "a")])),
+    (1, ("delete", [0], [])),
+    (1, ("insert", [], [(2, 2), (2, 2)])),
+]
+INSERTS: list[tuple[int, Operation]] = [(0, ("insert", [], [(3, "a")])), (1, ("insert", [], [(2, 2), (2, 2)]))]
+UNCHANGED: list[tuple[int, Operation]] = [(0, ("touch", [0, 1], [])), (1, ("rewrite", [], []))]
+
+WAYS = [
+    ("merge by key", "select c0, c1 from db.t0", MIXED),
+    ("merge by row", "select c1 from db.t1", MIXED),
+    ("merge by group", "select c1, count(*) as n, min(c0) as low from db.t1 group by c1", MIXED),
+    ("merge recomputed groups", "select c0, count(distinct c1) as n from db.t1 group by c0", MIXED),
+    ("append", "select c0, c1 from db.t0", INSERTS),
+    ("append", "select c1 from db.t1", INSERTS),
+]
+
+ONCE_WRONG = {
+    "a constant row in FROM": "select t.c0, k.k from db.t0 t join (select 1 as k) k on t.c0 = k.k",
+    "a filtered constant row": "select t.c0, k.k from db.t0 t join (select 1 as k where 1 = 0) k on t.c0 = k.k",
+    "a key that a common table expression hides twice": (
+        "with w as (select c1 from db.t0) select x.c1 as a, y.c1 as b from w x cross join w y"
+    ),
+    "rows identified by nothing: both sides are global": (
+        "select a.n, b.m from (select count(*) as n from db.t0) a cross join (select sum(c1) as m from db.t1) b"
+    ),
+    "a negated measure compared": (
+        "select p = false as q from (select not (count(*) > 2) as p from db.t1) x where not p is null"
+    ),
+}
+
+
+def history(sql: str, batch: list[tuple[int, Operation]], rules_on: bool = True) -> History:
+    return History([KEYED, BAG], sql, ROWS, [batch], rules_on)
+
+
+@pytest.mark.parametrize(("way", "sql", "batch"), WAYS)
+def test_a_statement_runs_once(way: str, sql: str, batch: list[tuple[int, Operation]]) -> None:
+    run = Run(history(sql, batch), enforce_keys=True)
+    run.build()
+    plan = run.plan(0)
+    assert plan.way == way
+    run.apply(plan)
+    run.check(1)
+    before = Counter(run.stored())
+    with pytest.raises(duckdb.Error, match="IVM_STALE"):
+        DUCK.run(plan.steps[0].sql)
+    assert Counter(run.stored()) == before
+
+
+def test_a_change_of_other_tables_moves_the_state_only() -> None:
+    run = Run(history("select c0 from db.t0", []), enforce_keys=True)
+    run.build()
+    tables = [KEYED.table, BAG.table]
+    plan = plan_view("select c0 from db.t0", tables, model=MODEL, changes={"db.t1": (0, 1)}, seq=run.seq)
+    assert plan.way == "state only"
+    run.apply(plan)
+    run.check(1)
+    with pytest.raises(duckdb.Error, match="IVM_STALE"):
+        DUCK.run(plan.steps[0].sql)
+
+
+@pytest.mark.parametrize("rules_on", [True, False], ids=["rules on", "rules off"])
+@pytest.mark.parametrize("batch", [MIXED, INSERTS, UNCHANGED], ids=["mixed", "inserts", "unchanged"])
+@pytest.mark.parametrize("sql", [pytest.param(sql, id=title) for title, sql in ONCE_WRONG.items()])
+def test_once_wrong(sql: str, batch: list[tuple[int, Operation]], rules_on: bool) -> None:
+    run = Run(history(sql, batch, rules_on), enforce_keys=True)
+    run.build()
+    run.apply(run.plan(0))
+    run.check(1)
+
+
+@pytest.mark.parametrize("batch", [MIXED, INSERTS, UNCHANGED], ids=["mixed", "inserts", "unchanged"])
+def test_an_added_duplicate_of_a_declared_key_aborts(batch: list[tuple[int, Operation]]) -> None:
+    double: list[tuple[int, Operation]] = [*batch, (0, ("insert", [], [(2, "z")]))]
+    run = Run(history("select c0, c1 from db.t0", double), enforce_keys=False)
+    run.build()
+    before = Counter(run.stored())
+    with pytest.raises(duckdb.Error, match="IVM_DUPLICATE_KEY"):
+        run.apply(run.plan(0))
+    assert Counter(run.stored()) == before
