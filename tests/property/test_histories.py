@@ -1,7 +1,8 @@
 """After every refresh the facade holds exactly the rows of the query, as a bag, and the incremental path was taken.
 
     DBT_IVM_HISTORIES=20000 pytest tests/property                more histories (default 2,000)
-    DBT_IVM_SEED=7 pytest tests/property                         other histories; without a seed always the same ones
+    DBT_IVM_SEED=7 pytest tests/property                         other histories; the default seed is 0
+    pytest -n 2 tests/property                                   shards in parallel; the histories stay the same
 
 A failure prints the shrunk history: tables, commits, view, and the statement that was run.
 """
@@ -17,6 +18,7 @@ from decimal import Decimal
 from typing import Any
 
 import duckdb
+import pytest
 import sqlglot
 from hypothesis import HealthCheck, currently_in_test_context, given, note, seed, settings
 from hypothesis import strategies as st
@@ -33,7 +35,8 @@ from tests.property.sources import OPERATIONS, Operation, Source, Timeline, oper
 from tests.property.views import ViewBuilder
 
 HISTORIES = int(os.environ.get("DBT_IVM_HISTORIES", "2000"))
-SEED = os.environ.get("DBT_IVM_SEED")
+SEED = int(os.environ.get("DBT_IVM_SEED", "0"))
+SHARDS = 8
 MODEL = "db.model"
 WAYS = {
     "append",
@@ -205,26 +208,35 @@ def _fraction(value: object) -> float:
     return value if isinstance(value, float) else 0.0
 
 
-def configured(examples: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Reproducible: the same histories every time, or those of DBT_IVM_SEED."""
+def sampled(check: Callable[[History], None], strategy: st.SearchStrategy[History], examples: int, shard: int) -> None:
+    """Run the check on this shard's histories: the same ones every time for the same DBT_IVM_SEED."""
 
-    def decorate(test: Callable[..., None]) -> Callable[..., None]:
-        test = settings(
-            max_examples=examples,
-            derandomize=True,
-            database=None,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            print_blob=False,
-        )(test)
-        return seed(int(SEED))(test) if SEED else test
+    @seed(SEED * SHARDS + shard)
+    @settings(
+        max_examples=max(examples // SHARDS, 1),
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+    )
+    @given(strategy)
+    def run(history: History) -> None:
+        check(history)
 
-    return decorate
+    run()
 
 
-@configured(HISTORIES)
-@given(histories())
-def test_every_refresh_equals_the_query(history: History) -> None:
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_every_refresh_equals_the_query(shard: int) -> None:
+    sampled(check_refreshes, histories(), HISTORIES, shard)
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_a_violated_key_is_an_error_or_harmless(shard: int) -> None:
+    sampled(check_refreshes_with_violations, histories(keyed=True), HISTORIES // 8, shard)
+
+
+def check_refreshes(history: History) -> None:
     run = Run(history, enforce_keys=True)
     run.build()
     for number in range(len(history.batches)):
@@ -232,9 +244,7 @@ def test_every_refresh_equals_the_query(history: History) -> None:
         run.check(number + 1)
 
 
-@configured(max(HISTORIES // 8, 1))
-@given(histories(keyed=True))
-def test_a_violated_key_is_an_error_or_harmless(history: History) -> None:
+def check_refreshes_with_violations(history: History) -> None:
     """A declared key that does not hold aborts the statement with nothing written, or the rows are right."""
     run = Run(history, enforce_keys=False)
     run.build()

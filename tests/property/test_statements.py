@@ -8,7 +8,8 @@ import duckdb
 import pytest
 
 from dbt_ivm.api import plan_view
-from tests.property.sources import Operation, Row, Source
+from tests.property.duck import Row
+from tests.property.sources import Operation, Source
 from tests.property.test_histories import DUCK, MODEL, History, Run
 
 KEYED = Source("t0", {"c0": "int", "c1": "string"}, key=1)
