@@ -29,8 +29,8 @@ ADDED_CHANGES = ("insert", "update_postimage")
 
 
 def sql_text(expression: exp.Expression) -> str:
-    """The one place where a tree becomes text."""
-    return expression.sql(dialect="spark", pretty=True)
+    """The one place where a tree becomes text; the tree is used up."""
+    return expression.sql(dialect="spark", pretty=True, copy=False)
 
 
 def render_query(plan: Operator, small: frozenset[str] = frozenset()) -> exp.Query:

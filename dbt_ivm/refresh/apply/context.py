@@ -84,13 +84,14 @@ class ApplyContext:
             exp.alias_(exp.cast(exp.Null(), "string"), names.STATE, quoted=True),
             exp.alias_(exp.cast(exp.Null(), "bigint"), names.EXPECTED, quoted=True),
             exp.alias_(number(names.DATA_PART), names.PART, quoted=True),
+            copy=False,
         )
         state = exp.select(*(exp.alias_(given.get(c, exp.Null()), c, quoted=True) for c in columns)).select(
             exp.alias_(exp.Literal.string(self.state), names.STATE, quoted=True),
             exp.alias_(expected or exp.cast(number(self.seq), "bigint"), names.EXPECTED, quoted=True),
             exp.alias_(number(names.STATE_PART), names.PART, quoted=True),
         )
-        return exp.union(rows, state, distinct=False)
+        return exp.union(rows, state, distinct=False, copy=False)
 
     def same_part(self) -> exp.Expression:
         return equal(target(names.PART), source(names.PART))

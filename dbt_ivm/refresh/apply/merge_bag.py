@@ -36,7 +36,7 @@ def merge_bag(ctx: ApplyContext) -> Applied:
     added = Repeat(Filter(change, exp.GT(this=col(names.WEIGHT), expression=number(0))))
     new = numbered(ctx.query(added), columns)
     new.select(exp.alias_(exp.cast(exp.Null(), "bigint"), FOUND_SEQ, quoted=True), copy=False)
-    data = exp.union(new, _located(ctx, _removed(change, columns), columns), distinct=False)
+    data = exp.union(new, _located(ctx, _removed(change, columns), columns), distinct=False, copy=False)
     every = (*columns, names.ROW, FOUND_SEQ)
     # the state row matches by its sequence number too, so that the join stays one on equal columns
     using = ctx.with_state_row(data, every, state_values={FOUND_SEQ: exp.cast(number(ctx.seq), "bigint")})
