@@ -44,11 +44,11 @@ class Project:
         options = "".join(f", {k}={v!r}" for k, v in config.items())
         self.write(f"models/{name}.sql", f"{{{{ config(materialized='{materialized}'{options}) }}}}\n{sql}")
 
-    def source(self, name: str, columns: str = "", rows: str = "", feed: bool = True, **properties: Any) -> None:
+    def source(self, name: str, definition: str = "", rows: str = "", feed: bool = True, **properties: Any) -> None:
         """A Delta table registered as source('raw', name)."""
-        if columns:
+        if definition:
             on = "tblproperties (delta.enableChangeDataFeed = true)" if feed else ""
-            self.sql(f"create table {self.schema}.{name} ({columns}) using delta {on}")
+            self.sql(f"create table {self.schema}.{name} ({definition}) using delta {on}")
         if rows:
             self.sql(f"insert into {self.schema}.{name} values {rows}")
         self.sources[name] = {"name": name, **properties}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import tempfile
 from typing import Any
 
@@ -15,8 +16,12 @@ SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.catalogImplementation": "in-memory",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.databricks.delta.snapshotPartitions": "2",
+    # tiny data: one partition, no adaptive re-planning and no code generation save most of a statement's time
+    "spark.sql.shuffle.partitions": "1",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.ansi.enabled": "false",
     "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "UTC",
@@ -28,6 +33,7 @@ SETTINGS = {
 def spark_session() -> Any:
     from pyspark.sql import SparkSession
 
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # errors reach the tests as exceptions
     builder = SparkSession.builder
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
