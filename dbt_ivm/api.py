@@ -16,9 +16,7 @@ from dbt_ivm.refresh.view import compile_view
 from dbt_ivm.storage.delta_format import TableOptions
 
 
-def table(
-    name: str, columns: Mapping[str, str], primary_key: Iterable[str] = (), versioned: bool = True
-) -> Table:
+def table(name: str, columns: Mapping[str, str], primary_key: Iterable[str] = (), versioned: bool = True) -> Table:
     """A table for the catalog.
 
     >>> table("shop.orders", {"id": "bigint"}, primary_key=["id"]).keys[0].columns

@@ -12,7 +12,8 @@ aggregate over an argument of unknown type is recomputed for the affected groups
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from sqlglot import exp, parse_one
 
@@ -24,7 +25,7 @@ ALIASES = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tin
 MAX_PRECISION = 38
 MIN_ADJUSTED_SCALE = 6
 
-__all__ = ["infer", "normalise", "is_integral", "is_floating", "decimal_of", "parse_one"]
+__all__ = ["decimal_of", "infer", "is_floating", "is_integral", "normalise", "parse_one"]
 
 
 def normalise(type_name: str) -> str:
@@ -59,17 +60,17 @@ def decimal_of(type_name: str) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def infer(expression: exp.Expression, columns: Mapping[str, str]) -> str:
+def infer(expression: exp.Expr, columns: Mapping[str, str]) -> str:
     """The Spark type (ANSI off) of an expression over typed columns, or ``""``."""
     rule = _RULES.get(type(expression))
     return rule(expression, columns) if rule else ""
 
 
-def _column(node: exp.Expression, columns: Mapping[str, str]) -> str:
+def _column(node: exp.Expr, columns: Mapping[str, str]) -> str:
     return columns.get(node.name, "")
 
 
-def _literal(node: exp.Expression, columns: Mapping[str, str]) -> str:
+def _literal(node: exp.Expr, columns: Mapping[str, str]) -> str:
     assert isinstance(node, exp.Literal)
     if node.is_string:
         return "string"
@@ -83,19 +84,19 @@ def _literal(node: exp.Expression, columns: Mapping[str, str]) -> str:
     return ""
 
 
-def _inner(node: exp.Expression, columns: Mapping[str, str]) -> str:
+def _inner(node: exp.Expr, columns: Mapping[str, str]) -> str:
     return infer(node.this, columns)
 
 
-def _cast(node: exp.Expression, columns: Mapping[str, str]) -> str:
+def _cast(node: exp.Expr, columns: Mapping[str, str]) -> str:
     return normalise(node.args["to"].sql(dialect="spark"))
 
 
-def _boolean(node: exp.Expression, columns: Mapping[str, str]) -> str:
+def _boolean(node: exp.Expr, columns: Mapping[str, str]) -> str:
     return "boolean"
 
 
-def _as_decimal(node: exp.Expression, type_name: str) -> tuple[int, int] | None:
+def _as_decimal(node: exp.Expr, type_name: str) -> tuple[int, int] | None:
     if isinstance(node, exp.Literal) and type_name in ("int", "bigint"):
         return len(node.name.lstrip("0")) or 1, 0
     if type_name in INTEGRAL_DIGITS:
@@ -111,7 +112,7 @@ def _bounded(precision: int, scale: int) -> str:
     return f"decimal({MAX_PRECISION},{max(MAX_PRECISION - whole, min(scale, MIN_ADJUSTED_SCALE))})"
 
 
-def _arithmetic(node: exp.Expression, columns: Mapping[str, str]) -> str:
+def _arithmetic(node: exp.Expr, columns: Mapping[str, str]) -> str:
     left_node, right_node = node.left.unnest(), node.right.unnest()  # type: ignore[attr-defined]
     left, right = infer(left_node, columns), infer(right_node, columns)
     if not left or not right or "string" in (left, right):
@@ -159,27 +160,27 @@ def _widest(types: list[str]) -> str:
     return ""
 
 
-def _case(node: exp.Expression, columns: Mapping[str, str]) -> str:
+def _case(node: exp.Expr, columns: Mapping[str, str]) -> str:
     results = [branch.args["true"] for branch in node.args.get("ifs", [])]
     if node.args.get("default") is not None:
         results.append(node.args["default"])
     return _widest([infer(r, columns) for r in results])
 
 
-def _if(node: exp.Expression, columns: Mapping[str, str]) -> str:
+def _if(node: exp.Expr, columns: Mapping[str, str]) -> str:
     results = [node.args["true"], node.args.get("false") or exp.Null()]
     return _widest([infer(r, columns) for r in results])
 
 
-def _coalesce(node: exp.Expression, columns: Mapping[str, str]) -> str:
+def _coalesce(node: exp.Expr, columns: Mapping[str, str]) -> str:
     return _widest([infer(e, columns) for e in (node.this, *node.expressions)])
 
 
-def _string(node: exp.Expression, columns: Mapping[str, str]) -> str:
+def _string(node: exp.Expr, columns: Mapping[str, str]) -> str:
     return "string"
 
 
-_RULES = {
+_RULES: dict[type[exp.Expr], Callable[[Any, Mapping[str, str]], str]] = {
     exp.Column: _column,
     exp.Literal: _literal,
     exp.Paren: _inner,

@@ -23,9 +23,9 @@ COLUMNS = {
 }
 
 
-def parsed(text: str) -> exp.Expression:
+def parsed(text: str) -> exp.Expr:
     tree = parse_one(text, read="spark")
-    assert isinstance(tree, exp.Expression)
+    assert isinstance(tree, exp.Expr)
     return tree
 
 

@@ -1,9 +1,9 @@
 """What identifies a row of a view: declared keys of its tables, carried to the top.
 
-    key(Scan T)      = a declared key of T            key(σ R)  = key(R)
-    key(π R)         = key(R), kept as hidden columns when not selected
-    key(R ⋈ S)       = key(R) ∪ key(S)                key(γ R)  = the group columns
-    key(R ⊎ S)       = none (rows of both sides may agree)
+key(Scan T)      = a declared key of T            key(σ R)  = key(R)
+key(π R)         = key(R), kept as hidden columns when not selected
+key(R ⋈ S)       = key(R) ∪ key(S)                key(γ R)  = the group columns
+key(R ⊎ S)       = none (rows of both sides may agree)
 """
 
 from __future__ import annotations

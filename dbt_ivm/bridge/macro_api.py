@@ -63,7 +63,9 @@ def _refresher(
     request = build_request(
         model,
         sql,
-        relation.include(database=relation.database is not None).render() if hasattr(relation, "include") else str(relation),
+        relation.include(database=relation.database is not None).render()
+        if hasattr(relation, "include")
+        else str(relation),
         graph,
         storage_exists=bool(flags.get("storage_exists")),
         facade_kind=str(flags.get("facade_kind") or ""),
@@ -74,11 +76,11 @@ def _refresher(
 
 
 def _warn(message: str) -> None:
-    from dbt.adapters.events.types import AdapterEventWarning
-    from dbt_common.events.base_types import EventLevel
-    from dbt_common.events.functions import fire_event
+    """A warning as dbt's own: counted, and an error under --warn-error."""
+    from dbt.events.types import JinjaLogWarning
+    from dbt_common.events.functions import warn_or_error
 
-    fire_event(AdapterEventWarning(name="dbt-ivm", base_msg=message, args="()"), level=EventLevel.WARN)
+    warn_or_error(JinjaLogWarning(msg=f"dbt-ivm: {message}"))
 
 
 def _result(outcome: Any) -> Any:
@@ -86,7 +88,9 @@ def _result(outcome: Any) -> Any:
     from dbt_ivm.bridge.response import IvmResponse
 
     affected = [v for v in outcome.rows.as_dict().values() if v is not None]
-    return IvmResponse(_message=outcome.status, code=outcome.strategy, rows_affected=sum(affected), ivm=outcome.response)
+    return IvmResponse(
+        _message=outcome.status, code=outcome.strategy, rows_affected=sum(affected), ivm=outcome.response
+    )
 
 
 def _explain(
@@ -155,7 +159,9 @@ def _find_model(graph: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     from dbt_ivm.errors import UserError
 
     ours = [
-        n for n in graph["nodes"].values() if n["resource_type"] == "model" and n["config"]["materialized"] == MATERIALIZATION
+        n
+        for n in graph["nodes"].values()
+        if n["resource_type"] == "model" and n["config"]["materialized"] == MATERIALIZATION
     ]
     for node in ours:
         if name in (node["name"], node["unique_id"]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 
 from dbt_ivm import names
@@ -46,10 +47,8 @@ class MetadataReader:
         A query the parser does not know has an empty catalog; compiling it then gives the refusal.
         """
         found: dict[RelationName, Table | View] = {}
-        try:
+        with contextlib.suppress(Refusal):
             self._collect(sql, (), found)
-        except Refusal:
-            pass
         return Catalog.of(found.values())
 
     def _collect(self, sql: str, namespace: tuple[str, ...], found: dict[RelationName, Table | View]) -> None:
@@ -79,13 +78,15 @@ class MetadataReader:
         missing = [k for k in declared.keys if k not in keys]
         if missing:
             raise UserError(
-                "IVM_META", f"{description.name} has no such column for its declared key {missing[0]} ({missing[0].origin})"
+                "IVM_META",
+                f"{description.name} has no such column for its declared key {missing[0]} ({missing[0].origin})",
             )
         identity = description.property_value(IDENTITY_PROPERTY)
         if identity:
             keys = (Key((*identity.split("|"), names.PART), "storage"), *keys)
         nullable = tuple(
-            replace(c, nullable=c.name.lower() not in {n.lower() for n in declared.not_null}) for c in description.columns
+            replace(c, nullable=c.name.lower() not in {n.lower() for n in declared.not_null})
+            for c in description.columns
         )
         return Table(description.name, nullable, keys, declared.foreign_keys, versioned=description.is_delta)
 

@@ -63,7 +63,8 @@ def _add_macros() -> None:
         if wanted and self.project_name != PACKAGE and _is_spark(self.credentials.type):
             project = self.new_project(str(path))
             self.dependencies = {**dependencies, project.project_name: project}
-        return self.dependencies or dependencies
+        result: Mapping[str, Any] = self.dependencies or dependencies
+        return result
 
     with_package.is_dbt_ivm = True  # type: ignore[attr-defined]
     RuntimeConfig.load_dependencies = with_package

@@ -26,7 +26,6 @@ from dbt_ivm.refresh.plan import RefreshPlan, Target, following_state, plan_refr
 from dbt_ivm.refresh.state import Pin, RowCounts, State
 from dbt_ivm.refresh.view import CompiledView, compile_view
 from dbt_ivm.render.query import sql_text
-from dbt_ivm.storage.layout import Shape
 
 SIMPLE_NAME = re.compile(r"\w+$")
 
@@ -73,6 +72,7 @@ class Refresher:
         """Facts and the compiled view; nothing is written."""
         request = self.request
         catalog = self.reader.catalog_of(request.sql)
+        self._refuse_self_reference(catalog)
         stored = self.reader.stored(request.storage) if request.storage_exists else None
         asked_full = request.asked_full
         distrusted = stored.state.distrusted if stored and stored.state and not asked_full else ()
@@ -112,7 +112,9 @@ class Refresher:
     def _nothing_to_do(self, prepared: Prepared, decision: Decision) -> Outcome:
         outcome = Outcome.of(NONE, decision.reason, self.engine)
         state = prepared.state
-        outcome = replace(outcome, seq=state.seq if state else None, total=prepared.stored.rows if prepared.stored else None)
+        outcome = replace(
+            outcome, seq=state.seq if state else None, total=prepared.stored.rows if prepared.stored else None
+        )
         return self._finish(outcome, prepared)
 
     def _apply(self, prepared: Prepared, decision: Decision) -> Outcome:
@@ -126,7 +128,9 @@ class Refresher:
         counts = _merge_counts(result) if plan.way != "state only" else RowCounts()
         before = prepared.stored.rows if prepared.stored else None
         total = None if before is None else before + (counts.inserted or 0) - (counts.deleted or 0)
-        outcome = replace(Outcome.of(INCREMENTAL, "", self.engine), way=plan.way, rows=counts, total=total, seq=plan.seq)
+        outcome = replace(
+            Outcome.of(INCREMENTAL, "", self.engine), way=plan.way, rows=counts, total=total, seq=plan.seq
+        )
         return self._finish(outcome, prepared)
 
     def _after_failure(self, prepared: Prepared, failure: Failure, error: EngineError) -> Outcome:
@@ -166,12 +170,20 @@ class Refresher:
     def _compile(self, catalog: Catalog, distrusted: tuple[str, ...], visible: tuple[str, ...] = ()) -> CompiledView:
         return compile_view(self.request.sql, catalog, self.request.options, visible, distrusted)
 
+    def _refuse_self_reference(self, catalog: Catalog) -> None:
+        own = (self.request.facade, self.request.storage)
+        if any(relation.name.matches(name) for relation in catalog.relations for name in own):
+            raise UserError(
+                "IVM_SELF_REFERENCE",
+                f"the query reads {self.request.facade}, the relation this model is kept in; "
+                "rename the model or give it another alias or schema",
+            )
+
     def target(self, view: CompiledView) -> Target:
-        table = self.request.table
-        if view.layout.shape in (Shape.KEYED, Shape.GROUPS, Shape.RECOMPUTED) and view.layout.identity:
-            if all(SIMPLE_NAME.match(c) for c in view.layout.identity):
-                identity = {IDENTITY_PROPERTY: "|".join(view.layout.identity)}
-                table = replace(table, properties={**table.properties, **identity})
+        table, identity = self.request.table, view.layout.identity
+        if identity and all(SIMPLE_NAME.match(c) for c in identity):
+            proven = {IDENTITY_PROPERTY: "|".join(identity)}
+            table = replace(table, properties={**table.properties, **proven})
         return Target(self.request.storage, table)
 
     def _next_state(self, prepared: Prepared, decision: Decision) -> State:
@@ -256,9 +268,7 @@ def _merge_counts(result: list[dict[str, object]]) -> RowCounts:
         return None if value is None else int(str(value))
 
     updated = count("num_updated_rows")
-    return RowCounts(
-        count("num_inserted_rows"), None if updated is None else updated - 1, count("num_deleted_rows")
-    )
+    return RowCounts(count("num_inserted_rows"), None if updated is None else updated - 1, count("num_deleted_rows"))
 
 
 __all__ = ["CREATE", "Prepared", "Refresher"]

@@ -174,7 +174,9 @@ def _tests_by_node(tests: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping
         arguments = metadata.get("kwargs") or {}
         inner = arguments.get("arguments") or {}
         column = arguments.get("column_name")
-        nodes = [test["attached_node"]] if test.get("attached_node") else (test.get("depends_on") or {}).get("nodes") or []
+        nodes = (
+            [test["attached_node"]] if test.get("attached_node") else (test.get("depends_on") or {}).get("nodes") or []
+        )
         filtered = (test.get("config") or {}).get("where")
         if metadata.get("name") not in ("unique", "not_null", "relationships") or not column or not nodes or filtered:
             continue

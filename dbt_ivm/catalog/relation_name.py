@@ -68,7 +68,7 @@ def _needs_quotes(part: str) -> bool:
 RESERVED_WORDS = frozenset(
     "all and anti any as both case cast check collate column constraint create cross distinct else end except "
     "false fetch for foreign from full grant group having in inner intersect into is join lateral leading left "
-    "minus natural not null on only or order outer overlaps primary references right select semi session_user "
-    "set some table then to trailing true union unique user using values when where window with date timestamp "
+    "minus natural not null on only or order outer overlaps primary references right select semi session_user set "
+    "some table then to trailing true union unique user using values when where window with date timestamp "
     "interval".split()
 )

@@ -19,9 +19,7 @@ def enable_statement(name: RelationName) -> str:
     return f"ALTER TABLE {name} SET TBLPROPERTIES ({FEED_PROPERTY} = true)"
 
 
-def pin_source(
-    name: RelationName, commits: Sequence[Commit], recorded: SourceState | None, feed_is_on: bool
-) -> Pin:
+def pin_source(name: RelationName, commits: Sequence[Commit], recorded: SourceState | None, feed_is_on: bool) -> Pin:
     """The version to read and the change since the recorded one.
 
     Args:

@@ -14,7 +14,7 @@ MAINTENANCE = frozenset(
     (
         "OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "ADD CONSTRAINT",
         "DROP CONSTRAINT", "CHANGE COLUMN", "UPDATE COLUMN METADATA", "UPGRADE PROTOCOL", "REORG", "CLUSTER BY",
-        "COMPUTE STATS", "DROP FEATURE", "ADD COLUMNS", "RENAME COLUMN", "REORG TABLE UPGRADE UNIFORM", "SET CLUSTERING",
+        "COMPUTE STATS", "DROP FEATURE", "ADD COLUMNS", "RENAME COLUMN", "SET CLUSTERING",
     )
 )  # fmt: skip
 
@@ -55,7 +55,8 @@ def _commit(row: Mapping[str, Any]) -> Commit:
 def _effect(operation: str, parameters: Mapping[str, Any], metrics: Mapping[str, int]) -> tuple[RowCounts, bool]:
     """Rows by kind (None: unknown), and whether rows were only added."""
     written = metrics.get("numOutputRows")
-    if operation in ("WRITE", "STREAMING UPDATE") and str(parameters.get("mode", "Append")) == "Append":
+    mode = str(parameters.get("mode") or parameters.get("outputMode") or "Append")
+    if operation in ("WRITE", "STREAMING UPDATE") and mode == "Append":
         return RowCounts(written, 0, 0), True
     if operation == "MERGE":
         updated, deleted = metrics.get("numTargetRowsUpdated"), metrics.get("numTargetRowsDeleted")

@@ -27,7 +27,7 @@ def weighted(rows: Operator, factor: int = 1) -> Operator:
     if rows.is_weighted and factor == 1:
         return rows
     one = exp.cast(exp.Literal.number(1), WEIGHT_TYPE, dialect="spark")
-    weight: exp.Expression = col(names.WEIGHT) if rows.is_weighted else one
+    weight: exp.Expr = col(names.WEIGHT) if rows.is_weighted else one
     if factor == -1:
         weight = exp.Neg(this=weight)
     return Project(rows, (*_kept(rows.value_names), Projection(names.WEIGHT, weight)))
@@ -87,7 +87,7 @@ def join_weighted(join: Join, members: tuple[Operator, ...]) -> Operator:
     joined = Join(tuple(inputs), join.predicates)
     if not weights:
         return joined
-    product: exp.Expression = col(weights[0])
+    product: exp.Expr = col(weights[0])
     for weight in weights[1:]:
         product = exp.Mul(this=product, expression=col(weight))
     return Project(joined, (*_kept(join.value_names), Projection(names.WEIGHT, product)))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from sqlglot import exp
 
 TIME_FUNCTIONS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentDatetime, exp.CurrentTime)
@@ -11,15 +9,15 @@ TIME_NAMES = frozenset("now curdate current_date current_timestamp localtimestam
 
 NON_DETERMINISTIC = (exp.Rand, exp.Randn, exp.Uuid, exp.CurrentUser)
 NON_DETERMINISTIC_NAMES = frozenset(
-    "rand randn random randstr uniform uuid shuffle monotonically_increasing_id spark_partition_id input_file_name "
-    "input_file_block_start input_file_block_length current_user session_user user current_catalog current_database "
-    "current_schema java_method reflect try_reflect version".split()
+    "rand randn random randstr uniform uuid shuffle monotonically_increasing_id spark_partition_id "
+    "input_file_name input_file_block_start input_file_block_length current_user session_user user "
+    "current_catalog current_database current_schema java_method reflect try_reflect version".split()
 )
 
 ORDER_DEPENDENT = (exp.First, exp.Last, exp.AnyValue, exp.ArrayAgg, exp.ArrayUniqueAgg, exp.ArgMax, exp.ArgMin)
 ORDER_DEPENDENT_NAMES = frozenset(
-    "first first_value last last_value any_value collect_list collect_set array_agg listagg string_agg min_by max_by "
-    "mode approx_percentile percentile_approx histogram_numeric".split()
+    "first first_value last last_value any_value collect_list collect_set array_agg listagg string_agg min_by "
+    "max_by mode approx_percentile percentile_approx histogram_numeric".split()
 )
 
 #: Table-generating functions in a select list; exp.UDTF covers the others.
@@ -27,25 +25,17 @@ GENERATOR_NAMES = frozenset("inline inline_outer stack json_tuple variant_explod
 
 #: Spark's aggregates that the parser takes for ordinary functions and that have no rule.
 UNSUPPORTED_AGGREGATES = frozenset(
-    "mean try_sum try_avg product count_distinct sum_distinct listagg_distinct string_agg_distinct count_min_sketch "
-    "bitmap_and_agg bitmap_or_agg bitmap_construct_agg hll_sketch_agg hll_union_agg kll_sketch_agg_bigint "
-    "kll_sketch_agg_double kll_sketch_agg_float kll_merge_agg_bigint kll_merge_agg_double kll_merge_agg_float "
-    "theta_intersection_agg theta_sketch_agg theta_union_agg schema_of_variant_agg approx_top_k "
-    "approx_top_k_accumulate approx_top_k_combine regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy "
-    "percentile_cont percentile_disc grouping grouping_id".split()
+    "mean try_sum try_avg product count_distinct sum_distinct listagg_distinct string_agg_distinct "
+    "count_min_sketch bitmap_and_agg bitmap_or_agg bitmap_construct_agg hll_sketch_agg hll_union_agg "
+    "kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float kll_merge_agg_bigint kll_merge_agg_double "
+    "kll_merge_agg_float theta_intersection_agg theta_sketch_agg theta_union_agg schema_of_variant_agg "
+    "approx_top_k approx_top_k_accumulate approx_top_k_combine regr_intercept regr_r2 regr_slope regr_sxx "
+    "regr_sxy regr_syy percentile_cont percentile_disc grouping grouping_id".split()
 )
 
 
-class Maintenance(Enum):
-    """How a measure follows a change of its group."""
-
-    ADDITIVE = "adjusted by the change"
-    EXTREMUM = "adjusted; recomputed where the extremum may have gone"
-    RECOMPUTED = "recomputed for affected groups"
-
-
 #: Aggregates whose value is a function of the bag of argument values: recomputing a group is exact.
-RECOMPUTABLE: tuple[type[exp.Expression], ...] = (
+RECOMPUTABLE: tuple[type[exp.Expr], ...] = (
     exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop, exp.LogicalAnd, exp.LogicalOr,
     exp.ApproxDistinct, exp.Corr, exp.CovarPop, exp.CovarSamp, exp.Median, exp.CountIf,
     exp.BitwiseAndAgg, exp.BitwiseOrAgg, exp.BitwiseXorAgg,
@@ -55,15 +45,18 @@ RECOMPUTABLE_NAMES = frozenset(
     "var_samp var_pop std stddev variance percentile median count_if".split()
 )
 
+#: Aggregates that may arrive as a bare name; the aggregate rules decide about them.
+AGGREGATE_NAMES = RECOMPUTABLE_NAMES | UNSUPPORTED_AGGREGATES | ORDER_DEPENDENT_NAMES | GENERATOR_NAMES
 
-def function_names(node: exp.Expression) -> frozenset[str]:
+
+def function_names(node: exp.Expr) -> frozenset[str]:
     """Names a call may have in the query, whether the parser has a class for the function or not."""
     if isinstance(node, exp.Anonymous):
         return frozenset((node.name.lower(),))
     return frozenset(n.lower() for n in node.sql_names()) if isinstance(node, exp.Func) else frozenset()
 
 
-def is_aggregate(node: exp.Expression) -> bool:
+def is_aggregate(node: exp.Expr) -> bool:
     """Whether the node is an aggregate function call, known or not."""
     if isinstance(node, exp.AggFunc):
         return True

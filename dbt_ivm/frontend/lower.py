@@ -88,7 +88,7 @@ class Lowering:
         inner = replace(self, relations=bound.relations, ctes={})
         return inner.query(qualify(bound))
 
-    def query(self, query: exp.Expression) -> Rows:
+    def query(self, query: exp.Expr) -> Rows:
         outer = self.ctes
         self.ctes = dict(outer)
         try:
@@ -99,7 +99,7 @@ class Lowering:
         finally:
             self.ctes = outer
 
-    def body(self, query: exp.Expression) -> Rows:
+    def body(self, query: exp.Expr) -> Rows:
         from dbt_ivm.frontend.lower_select import lower_select
 
         if isinstance(query, exp.Subquery):
@@ -112,7 +112,7 @@ class Lowering:
             return self.set_operation(query)
         raise Refusal("unparsable", query.sql(dialect="spark")[:60], line_of(query))
 
-    def refuse_modifiers(self, query: exp.Expression) -> None:
+    def refuse_modifiers(self, query: exp.Expr) -> None:
         for clause in ("limit", "offset"):
             if query.args.get(clause) is not None:
                 raise Refusal("limit", query.args[clause].sql(dialect="spark").strip(), line_of(query))
@@ -174,7 +174,8 @@ def check_output_names(query: exp.Query) -> None:
             name = item.alias_or_name
             if names.is_reserved(name):
                 raise UserError(
-                    "IVM_RESERVED_NAME", f"column {position} is called {name}; names starting with {names.PREFIX} are reserved"
+                    "IVM_RESERVED_NAME",
+                    f"column {position} is called {name}; names starting with {names.PREFIX} are reserved",
                 )
             continue
         if not item.alias:  # a function's own name would be that of its argument

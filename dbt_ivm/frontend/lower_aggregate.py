@@ -17,21 +17,21 @@ from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.operators import Aggregate, Measure, Operator, Project, Projection, col
 from dbt_ivm.types import decimal_of, infer, is_floating, is_integral
 
-Outputs = list[tuple[str, exp.Expression]]
+Outputs = list[tuple[str, exp.Expr]]
 
 
-def has_aggregates(expressions: list[exp.Expression]) -> bool:
+def has_aggregates(expressions: list[exp.Expr]) -> bool:
     return any(is_aggregate(node) for e in expressions for node in e.walk())
 
 
 def lower_aggregate(
     lowering: Lowering,
     plan: Operator,
-    keys: list[exp.Expression],
+    keys: list[exp.Expr],
     outputs: Outputs,
-    having: exp.Expression | None,
+    having: exp.Expr | None,
     grouped: bool,
-) -> tuple[Operator, Outputs, exp.Expression | None]:
+) -> tuple[Operator, Outputs, exp.Expr | None]:
     """The aggregate, and the select list and HAVING as expressions over its columns."""
     keys = [k for i, k in enumerate(keys) if k not in keys[:i]]
     names = [k.name if isinstance(k, exp.Column) else lowering.fresh("group_key") for k in keys]
@@ -42,7 +42,7 @@ def lower_aggregate(
 
     measures: list[Measure] = []
 
-    def rewrite(node: exp.Expression) -> exp.Expression:
+    def rewrite(node: exp.Expr) -> exp.Expr:
         if node in keys:
             return col(names[keys.index(node)])
         if isinstance(node, exp.Filter) or is_aggregate(node):
@@ -61,7 +61,7 @@ def lower_aggregate(
     return aggregate, rewritten, condition
 
 
-def _measure(lowering: Lowering, measures: list[Measure], call: exp.Expression, types: dict[str, str]) -> str:
+def _measure(lowering: Lowering, measures: list[Measure], call: exp.Expr, types: dict[str, str]) -> str:
     for known in measures:
         if known.call == call:
             return known.name
@@ -70,7 +70,7 @@ def _measure(lowering: Lowering, measures: list[Measure], call: exp.Expression, 
     return name
 
 
-def _plain_call(node: exp.Expression) -> exp.Expression:
+def _plain_call(node: exp.Expr) -> exp.Expr:
     """A supported call; FILTER becomes a CASE inside the argument."""
     condition = None
     if isinstance(node, exp.Filter):
@@ -87,7 +87,7 @@ def _plain_call(node: exp.Expression) -> exp.Expression:
     return filtered
 
 
-def _plain_count(node: exp.Count, condition: exp.Expression | None) -> exp.Expression:
+def _plain_count(node: exp.Count, condition: exp.Expr | None) -> exp.Expr:
     argument = node.this
     if isinstance(argument, exp.Distinct):
         if condition is None:
@@ -104,11 +104,11 @@ def _plain_count(node: exp.Count, condition: exp.Expression | None) -> exp.Expre
     return exp.Count(this=arguments[0].copy() if condition is None else _when(condition, arguments[0]))
 
 
-def _when(condition: exp.Expression, value: exp.Expression) -> exp.Expression:
+def _when(condition: exp.Expr, value: exp.Expr) -> exp.Expr:
     return exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())])
 
 
-def _refuse_call(node: exp.Expression) -> None:
+def _refuse_call(node: exp.Expr) -> None:
     detail, line = node.sql(dialect="spark")[:60], line_of(node)
     name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
     inside = [n for n in node.walk() if n is not node and is_aggregate(n)]
@@ -116,22 +116,22 @@ def _refuse_call(node: exp.Expression) -> None:
         raise Refusal("aggregate_function", detail, line)
     if isinstance(node, ORDER_DEPENDENT) or name in ORDER_DEPENDENT_NAMES:
         raise Refusal("order_dependent_aggregate", detail, line)
-    known = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, *RECOMPUTABLE)
-    if not isinstance(node, known) and name not in RECOMPUTABLE_NAMES:
+    adjustable = isinstance(node, (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max))
+    if not adjustable and not isinstance(node, RECOMPUTABLE) and name not in RECOMPUTABLE_NAMES:
         raise Refusal("aggregate_function", detail, line)
 
 
-def _refuse_ungrouped(expression: exp.Expression, aggregate: Aggregate) -> None:
+def _refuse_ungrouped(expression: exp.Expr, aggregate: Aggregate) -> None:
     for column in expression.find_all(exp.Column):
         if column.name not in aggregate.column_names:
             raise Refusal("aggregate_function", f"{expression.sql(dialect='spark')[:60]}", line_of(expression))
 
 
-def result_type(call: exp.Expression, types: dict[str, str]) -> str:
+def result_type(call: exp.Expr, types: dict[str, str]) -> str:
     """Spark's type of an aggregate's result, or ``""``."""
     if isinstance(call, exp.Count):
         return "bigint"
-    argument = infer(call.this, types) if isinstance(call.this, exp.Expression) else ""
+    argument = infer(call.this, types) if isinstance(call.this, exp.Expr) else ""
     if isinstance(call, (exp.Min, exp.Max)):
         return argument
     decimal = decimal_of(argument)

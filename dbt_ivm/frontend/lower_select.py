@@ -6,7 +6,9 @@ from sqlglot import exp
 
 from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.bind import with_real_names
+from dbt_ivm.frontend.builtin_functions import SCALAR_FUNCTIONS
 from dbt_ivm.frontend.functions import (
+    AGGREGATE_NAMES,
     GENERATOR_NAMES,
     NON_DETERMINISTIC,
     NON_DETERMINISTIC_NAMES,
@@ -61,18 +63,18 @@ class Scope:
             self.columns[(alias, name)] = column
         return rows.plan
 
-    def resolve(self, expression: exp.Expression) -> exp.Expression:
+    def resolve(self, expression: exp.Expr) -> exp.Expr:
         """The expression over the plan's columns; refuses what has no incremental meaning."""
         self.refuse(expression)
 
-        def replace_column(node: exp.Expression) -> exp.Expression:
+        def replace_column(node: exp.Expr) -> exp.Expr:
             if isinstance(node, exp.Column):
                 return col(self.columns[(node.table, node.name)])
             return node
 
         return expression.transform(replace_column)
 
-    def refuse(self, expression: exp.Expression) -> None:
+    def refuse(self, expression: exp.Expr) -> None:
         for node in expression.walk():
             construct = _refused_construct(node)
             if construct:
@@ -85,7 +87,7 @@ def _from(scope: Scope, select: exp.Select) -> Operator:
     if from_ is None:
         return OneRow()
     members = [_source(scope, from_.this)]
-    predicates: list[exp.Expression] = []
+    predicates: list[exp.Expr] = []
     for join in select.args.get("joins") or ():
         _refuse_join(join)
         members.append(_source(scope, join.this))
@@ -94,7 +96,7 @@ def _from(scope: Scope, select: exp.Select) -> Operator:
     return members[0] if len(members) == 1 else Join(tuple(members), tuple(predicates))
 
 
-def _source(scope: Scope, source: exp.Expression) -> Operator:
+def _source(scope: Scope, source: exp.Expr) -> Operator:
     lowering, alias = scope.lowering, source.alias
     if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
         if source.name in lowering.ctes and source.name not in lowering.relations:
@@ -136,7 +138,7 @@ def _refuse_clauses(select: exp.Select) -> None:
         raise Refusal("window", "WINDOW", line)
 
 
-def _refused_construct(node: exp.Expression) -> str:
+def _refused_construct(node: exp.Expr) -> str:
     called = function_names(node)
     if isinstance(node, exp.Window):
         return "window"
@@ -150,16 +152,16 @@ def _refused_construct(node: exp.Expression) -> str:
         return "order_dependent_aggregate"
     if called & UNSUPPORTED_AGGREGATES:
         return "aggregate_function"
+    if isinstance(node, exp.Anonymous) and not called & (SCALAR_FUNCTIONS | AGGREGATE_NAMES):
+        return "unknown_function"
     return "lateral" if isinstance(node, exp.UDTF) or called & GENERATOR_NAMES else ""
 
 
-def _conjuncts(predicate: exp.Expression) -> list[exp.Expression]:
+def _conjuncts(predicate: exp.Expr) -> list[exp.Expr]:
     return list(predicate.flatten()) if isinstance(predicate, exp.And) else [predicate]
 
 
-def _group_keys(
-    scope: Scope, group: exp.Group | None, outputs: list[exp.Expression]
-) -> list[exp.Expression]:
+def _group_keys(scope: Scope, group: exp.Group | None, outputs: list[exp.Expr]) -> list[exp.Expr]:
     if group is None:
         return []
     for kind in ("grouping_sets", "cube", "rollup", "totals"):

@@ -19,7 +19,7 @@ def parse(sql: str) -> exp.Query:
     try:
         statements = [s for s in sqlglot.parse(sql, read="spark") if s is not None]
     except SqlglotError as error:
-        first = error.errors[0] if getattr(error, "errors", None) else {}
+        first = (getattr(error, "errors", None) or [{}])[0]
         detail = str(first.get("description") or error).split("\n")[0]
         raise Refusal("unparsable", detail, first.get("line")) from error
     if len(statements) != 1:
@@ -34,7 +34,7 @@ def parse(sql: str) -> exp.Query:
     return query
 
 
-def line_of(node: exp.Expression) -> int | None:
+def line_of(node: exp.Expr) -> int | None:
     """The first known line below a node."""
     for part in node.walk():
         line = part.meta.get("line")

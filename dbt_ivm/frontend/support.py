@@ -74,13 +74,19 @@ CONSTRUCTS: dict[str, Construct] = {
         "store the date in a source column, or compute it in a view over this model",
     ),
     "non_deterministic": _full(
-        "rand, uuid, monotonically_increasing_id and the like", "a non-deterministic function gives other rows each time"
+        "rand, uuid, monotonically_increasing_id and the like",
+        "a non-deterministic function gives other rows each time",
     ),
     "order_dependent_aggregate": _full(
         "first, last, any_value, collect_list, collect_set, min_by, max_by",
         "the aggregate's value depends on the order rows are read",
     ),
     "aggregate_function": _full("other aggregate functions", "this aggregate function has no incremental rule"),
+    "unknown_function": _full(
+        "functions that are not built into Spark (UDFs, SQL functions)",
+        "the function is not one of Spark's own, so nothing is known about its results",
+        "write the expression in SQL",
+    ),
     "map_or_variant": _full(
         "columns of type map or variant", "values of this type cannot be compared, so changes cannot be netted",
         "select the fields that are needed",

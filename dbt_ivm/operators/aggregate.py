@@ -28,7 +28,7 @@ class Measure:
     """An aggregate function over input columns."""
 
     name: str
-    call: exp.Expression
+    call: exp.Expr
     type: str = ""
 
     def __str__(self) -> str:

@@ -118,12 +118,12 @@ def col(name: str) -> exp.Column:
     return exp.column(exp.to_identifier(name, quoted=True))
 
 
-def references(expression: exp.Expression) -> tuple[str, ...]:
+def references(expression: exp.Expr) -> tuple[str, ...]:
     """Column names an expression uses, each once, in order."""
     return tuple(dict.fromkeys(c.name for c in expression.find_all(exp.Column)))
 
 
-def text(expression: exp.Expression) -> str:
+def text(expression: exp.Expr) -> str:
     """An expression for explain: plain names without quotes."""
     bare = expression.copy()
     for identifier in bare.find_all(exp.Identifier):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Filter(UnaryOperator):
     input: Operator
-    predicate: exp.Expression
+    predicate: exp.Expr
 
     linearity: ClassVar[Linearity] = Linearity.LINEAR
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Join(Operator):
     members: tuple[Operator, ...]
-    predicates: tuple[exp.Expression, ...] = ()
+    predicates: tuple[exp.Expr, ...] = ()
 
     linearity: ClassVar[Linearity] = Linearity.MULTILINEAR
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Projection:
     name: str
-    expression: exp.Expression
+    expression: exp.Expr
 
     @property
     def is_reference(self) -> bool:

@@ -45,7 +45,7 @@ class Options:
                 raise UserError(
                     "IVM_UNKNOWN_OPTION", f"meta.ivm.{name} is not an option; known: {', '.join(sorted(known))}"
                 )
-            text = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+            text = ("on" if value else "off") if isinstance(value, bool) else str(value)  # YAML reads off as false
             if text not in CHOICES[name]:
                 raise UserError(
                     "IVM_UNKNOWN_OPTION", f"meta.ivm.{name}: {value!r} is not one of {', '.join(CHOICES[name])}"

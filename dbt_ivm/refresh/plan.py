@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import exp
@@ -75,7 +75,7 @@ class Target:
     """Where the view is kept, and what its table looks like."""
 
     storage: RelationName
-    table: TableOptions = TableOptions()
+    table: TableOptions = field(default_factory=TableOptions)
 
 
 def plan_refresh(

@@ -48,7 +48,7 @@ def _data(view: CompiledView, versions: Mapping[RelationName, int | None]) -> ex
     return exp.select(*shown).from_(relation)
 
 
-def _with_bookkeeping(select: exp.Select, state: exp.Expression, seq: int, part: int) -> exp.Select:
+def _with_bookkeeping(select: exp.Select, state: exp.Expr, seq: int, part: int) -> exp.Select:
     return select.select(
         exp.alias_(state, names.STATE, quoted=True),
         exp.alias_(exp.cast(number(seq), "bigint"), names.SEQ, quoted=True),

@@ -16,7 +16,7 @@ class Source:
     """A table or subquery in FROM, under its alias; ``small`` ones get a broadcast hint."""
 
     alias: str
-    relation: exp.Expression
+    relation: exp.Expr
     small: bool = False
 
 
@@ -26,35 +26,35 @@ class SideJoin:
 
     kind: str
     source: Source
-    on: exp.Expression
+    on: exp.Expr
 
 
 @dataclass(frozen=True)
 class Block:
-    outputs: dict[str, exp.Expression]
+    outputs: dict[str, exp.Expr]
     sources: tuple[Source, ...] = ()
-    conditions: tuple[exp.Expression, ...] = ()
+    conditions: tuple[exp.Expr, ...] = ()
     side_joins: tuple[SideJoin, ...] = ()
-    after: tuple[exp.Expression, ...] = field(default=())  # conditions on columns of side joins
+    after: tuple[exp.Expr, ...] = field(default=())  # conditions on columns of side joins
 
-    def substitute(self, expression: exp.Expression) -> exp.Expression:
+    def substitute(self, expression: exp.Expr) -> exp.Expr:
         """The expression with output columns replaced by what they are made of."""
 
-        def made_of(node: exp.Expression) -> exp.Expression:
+        def made_of(node: exp.Expr) -> exp.Expr:
             if isinstance(node, exp.Column) and not node.table:
                 return grouped(self.outputs[node.name])
             return node
 
         return expression.transform(made_of)
 
-    def with_condition(self, predicate: exp.Expression) -> Block:
+    def with_condition(self, predicate: exp.Expr) -> Block:
         condition = self.substitute(predicate)
         lookups = {j.source.alias for j in self.side_joins if j.kind == "LEFT"}
         if lookups & tables_in(condition):
             return replace(self, after=(*self.after, condition))
         return replace(self, conditions=(*self.conditions, condition))
 
-    def with_outputs(self, outputs: dict[str, exp.Expression]) -> Block:
+    def with_outputs(self, outputs: dict[str, exp.Expr]) -> Block:
         return replace(self, outputs={n: self.substitute(e) for n, e in outputs.items()})
 
     def joined(self, other: Block) -> Block:
@@ -71,16 +71,13 @@ class Block:
         select = exp.Select()
         for name, expression in self.outputs.items():
             select = select.select(exp.alias_(expression.copy(), exp.to_identifier(name, quoted=True)), copy=False)
-        where = list(self.after)
-        if self.sources:
-            where = self._add_sources(select) + where
-        else:
-            where = list(self.conditions) + where
+        where = self._add_sources(select) if self.sources else list(self.conditions)
+        where += self.after
         if where:
             select = select.where(*where, copy=False)
         return select
 
-    def _add_sources(self, select: exp.Select) -> list[exp.Expression]:
+    def _add_sources(self, select: exp.Select) -> list[exp.Expr]:
         """FROM and JOINs in an order where each joined source is connected; what is left goes to WHERE.
 
         Sources are placed, not copied: a block is finished once, and copies of nested subqueries add up.
@@ -88,7 +85,7 @@ class Block:
         order = connected_order(self.sources, self.conditions)
         pending = list(self.conditions)
         available: set[str] = set()
-        leftovers: list[exp.Expression] = []
+        leftovers: list[exp.Expr] = []
         for position, source in enumerate(order):
             available.add(source.alias)
             ready = [c for c in pending if tables_in(c) <= available]
@@ -113,16 +110,14 @@ class Block:
         return leftovers
 
 
-def connected_order(sources: tuple[Source, ...], conditions: tuple[exp.Expression, ...]) -> list[Source]:
+def connected_order(sources: tuple[Source, ...], conditions: tuple[exp.Expr, ...]) -> list[Source]:
     """Small sources first, then whatever a condition connects to those already placed."""
     rest = sorted(sources, key=lambda s: not s.small)
     order = [rest.pop(0)]
     while rest:
         placed = {s.alias for s in order}
         linked = [
-            s
-            for s in rest
-            if any(s.alias in tables_in(c) and tables_in(c) <= placed | {s.alias} for c in conditions)
+            s for s in rest if any(s.alias in tables_in(c) and tables_in(c) <= placed | {s.alias} for c in conditions)
         ]
         chosen = linked[0] if linked else rest[0]
         rest.remove(chosen)
@@ -130,11 +125,11 @@ def connected_order(sources: tuple[Source, ...], conditions: tuple[exp.Expressio
     return order
 
 
-def tables_in(expression: exp.Expression) -> set[str]:
+def tables_in(expression: exp.Expr) -> set[str]:
     return {c.table for c in expression.find_all(exp.Column)}
 
 
-def grouped(expression: exp.Expression) -> exp.Expression:
+def grouped(expression: exp.Expr) -> exp.Expr:
     """A copy that can stand inside another expression."""
     binary = (exp.Binary, exp.Not, exp.Between, exp.In, exp.Is)
     copied = expression.copy()

@@ -17,70 +17,68 @@ def source(column: str) -> exp.Column:
     return exp.column(exp.to_identifier(column, quoted=True), table=SOURCE)
 
 
-def number(value: int) -> exp.Expression:
+def number(value: int) -> exp.Expr:
     return exp.Literal.number(value) if value >= 0 else exp.Neg(this=exp.Literal.number(-value))
 
 
-def equal(left: exp.Expression, right: exp.Expression | int) -> exp.Expression:
+def equal(left: exp.Expr, right: exp.Expr | int) -> exp.Expr:
     return exp.EQ(this=left, expression=number(right) if isinstance(right, int) else right)
 
 
-def null_safe_equal(left: exp.Expression, right: exp.Expression) -> exp.Expression:
+def null_safe_equal(left: exp.Expr, right: exp.Expr) -> exp.Expr:
     return exp.NullSafeEQ(this=left, expression=right)
 
 
-def differs(left: exp.Expression, right: exp.Expression) -> exp.Expression:
+def differs(left: exp.Expr, right: exp.Expr) -> exp.Expr:
     return exp.Not(this=exp.Paren(this=null_safe_equal(left, right)))
 
 
-def case(condition: exp.Expression, then: exp.Expression, otherwise: exp.Expression | None = None) -> exp.Expression:
+def case(condition: exp.Expr, then: exp.Expr, otherwise: exp.Expr | None = None) -> exp.Expr:
     return exp.Case(ifs=[exp.If(this=condition, true=then)], default=otherwise)
 
 
-def coalesce(*values: exp.Expression) -> exp.Expression:
+def coalesce(*values: exp.Expr) -> exp.Expr:
     return exp.Coalesce(this=values[0], expressions=list(values[1:]))
 
 
-def fail(message: str, *details: exp.Expression) -> exp.Expression:
+def fail(message: str, *details: exp.Expr) -> exp.Expr:
     """An expression that aborts the statement: nothing is written."""
-    text: exp.Expression = exp.Literal.string(message)
+    text: exp.Expr = exp.Literal.string(message)
     if details:
         parts = [text, *(exp.func("TO_JSON", exp.func("NAMED_STRUCT", *_named(details))),)]
         text = exp.Anonymous(this="CONCAT", expressions=parts)
     return exp.Anonymous(this="RAISE_ERROR", expressions=[text])
 
 
-def _named(details: tuple[exp.Expression, ...]) -> list[exp.Expression]:
+def _named(details: tuple[exp.Expr, ...]) -> list[exp.Expr]:
     return [part for d in details for part in (exp.Literal.string(d.name), d.copy())]
 
 
-def when_matched(condition: exp.Expression | None, then: exp.Expression) -> exp.When:
+def when_matched(condition: exp.Expr | None, then: exp.Expr) -> exp.When:
     return exp.When(matched=True, source=False, condition=condition, then=then)
 
 
-def when_not_matched(condition: exp.Expression | None, then: exp.Expression) -> exp.When:
+def when_not_matched(condition: exp.Expr | None, then: exp.Expr) -> exp.When:
     return exp.When(matched=False, source=False, condition=condition, then=then)
 
 
-def update(values: dict[str, exp.Expression]) -> exp.Expression:
+def update(values: dict[str, exp.Expr]) -> exp.Expr:
     return exp.Update(expressions=[exp.EQ(this=exp.column(exp.to_identifier(n, quoted=True)), expression=v)
                                    for n, v in values.items()])  # fmt: skip
 
 
-def insert(values: dict[str, exp.Expression]) -> exp.Expression:
+def insert(values: dict[str, exp.Expr]) -> exp.Expr:
     return exp.Insert(
         this=exp.Tuple(expressions=[exp.column(exp.to_identifier(n, quoted=True)) for n in values]),
         expression=exp.Tuple(expressions=list(values.values())),
     )
 
 
-def delete() -> exp.Expression:
+def delete() -> exp.Expr:
     return exp.Var(this="DELETE")
 
 
-def merge_into(
-    relation: RelationName, rows: exp.Query, on: list[exp.Expression], whens: list[exp.When]
-) -> exp.Merge:
+def merge_into(relation: RelationName, rows: exp.Query, on: list[exp.Expr], whens: list[exp.When]) -> exp.Merge:
     table = relation.table()
     table.set("alias", exp.TableAlias(this=exp.to_identifier(TARGET)))
     return exp.Merge(

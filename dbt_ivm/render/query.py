@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
+from typing import Any
 
 from sqlglot import exp
 
@@ -28,7 +29,7 @@ from dbt_ivm.render.block import Block, SideJoin, Source
 ADDED_CHANGES = ("insert", "update_postimage")
 
 
-def sql_text(expression: exp.Expression) -> str:
+def sql_text(expression: exp.Expr) -> str:
     """The one place where a tree becomes text; the tree is used up."""
     return expression.sql(dialect="spark", pretty=True, copy=False)
 
@@ -67,7 +68,7 @@ class Renderer:
         subquery = exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(alias)))
         return Block({n: _qualified(n, alias) for n in columns}, (Source(alias, subquery, small),))
 
-    def source_of(self, plan: Operator, prefix: str) -> tuple[Source, dict[str, exp.Expression]]:
+    def source_of(self, plan: Operator, prefix: str) -> tuple[Source, dict[str, exp.Expr]]:
         """The plan as one closed source, with its columns."""
         block = self.closed(self.query(plan), plan.column_names, prefix, self.is_small(plan))
         return block.sources[0], block.outputs
@@ -105,7 +106,7 @@ class Renderer:
         kind = _qualified("_change_type", alias)
         added = exp.In(this=kind, expressions=[exp.Literal.string(k) for k in ADDED_CHANGES])
         sign = exp.Case(ifs=[exp.If(this=added, true=exp.Literal.number(1))], default=exp.Literal.number(-1))
-        outputs: dict[str, exp.Expression] = {f.name: _qualified(f.column, alias) for f in plan.fields}
+        outputs: dict[str, exp.Expr] = {f.name: _qualified(f.column, alias) for f in plan.fields}
         outputs[names.WEIGHT] = exp.cast(sign, "bigint")
         return Block(outputs, (Source(alias, feed),))
 
@@ -182,9 +183,7 @@ class Renderer:
         lateral = exp.Lateral(
             this=series,
             view=True,
-            alias=exp.TableAlias(
-                this=exp.to_identifier(f"{alias}s"), columns=[exp.to_identifier(alias)]
-            ),
+            alias=exp.TableAlias(this=exp.to_identifier(f"{alias}s"), columns=[exp.to_identifier(alias)]),
         )
         select = Block(columns or {"__ivm_none": exp.Literal.number(1)}, (source,)).select()
         select.set("laterals", [lateral])
@@ -205,7 +204,7 @@ def _qualified(column: str, alias: str) -> exp.Column:
     return exp.column(exp.to_identifier(column, quoted=True), table=exp.to_identifier(alias))
 
 
-_BLOCKS: dict[type[Operator], Callable[[Renderer, Operator], Block]] = {
+_BLOCKS: dict[type[Operator], Callable[[Renderer, Any], Block]] = {
     Scan: Renderer.scan,
     ScanChanges: Renderer.scan_changes,
     OneRow: Renderer.one_row,
@@ -217,4 +216,4 @@ _BLOCKS: dict[type[Operator], Callable[[Renderer, Operator], Block]] = {
     SemiJoin: Renderer.semi_join,
     LeftLookup: Renderer.left_lookup,
     Repeat: Renderer.repeat,
-}  # type: ignore[dict-item]
+}

@@ -1,10 +1,10 @@
 """The storage table of a view.  Which of four shapes it has depends on the view's root:
 
-    GROUPS      an aggregate whose measures can be adjusted; identity = the group columns
-    RECOMPUTED  an aggregate with some measure that cannot; affected groups are computed anew
-    KEYED       rows identified by declared keys of the tables; updates and deletes by key
-    BAG         no key: one stored row per row, told apart by (refresh, row number)
-    OPAQUE      no incremental plan; the query's rows as they are, rebuilt in full
+GROUPS      an aggregate whose measures can be adjusted; identity = the group columns
+RECOMPUTED  an aggregate with some measure that cannot; affected groups are computed anew
+KEYED       rows identified by declared keys of the tables; updates and deletes by key
+BAG         no key: one stored row per row, told apart by (refresh, row number)
+OPAQUE      no incremental plan; the query's rows as they are, rebuilt in full
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Layout:
     rows: Operator | None
     identity: tuple[str, ...]
     facade: tuple[Projection, ...]
-    facade_filter: exp.Expression | None = None
+    facade_filter: exp.Expr | None = None
     measures: StoredMeasures | None = None
     relied_on: tuple[tuple[RelationName, Key], ...] = ()
 
@@ -87,13 +87,13 @@ class _Root:
     """An aggregate under projections and filters, which move into the facade."""
 
     aggregate: Aggregate
-    outputs: dict[str, exp.Expression]
-    conditions: tuple[exp.Expression, ...]
+    outputs: dict[str, exp.Expr]
+    conditions: tuple[exp.Expr, ...]
 
 
 def _peel(plan: Operator) -> _Root | None:
-    outputs: dict[str, exp.Expression] = {n: col(n) for n in plan.column_names}
-    conditions: list[exp.Expression] = []
+    outputs: dict[str, exp.Expr] = {n: col(n) for n in plan.column_names}
+    conditions: list[exp.Expr] = []
     while isinstance(plan, (Project, Filter)):
         if isinstance(plan, Filter):
             conditions.append(plan.predicate)
@@ -110,7 +110,7 @@ def _groups(root: _Root, fast_float_sums: bool) -> Layout:
     visible = {e.name: n for n, e in reversed(list(root.outputs.items())) if isinstance(e, exp.Column)}
     group = {g: visible.get(g) or names.hidden("key", i) for i, g in enumerate(aggregate.group, 1)}
     stored = store_measures(aggregate, group, fast_float_sums)
-    made_of: dict[str, exp.Expression] = {g: col(s) for g, s in group.items()} | stored.values
+    made_of: dict[str, exp.Expr] = {g: col(s) for g, s in group.items()} | stored.values
     condition = exp.and_(*root.conditions) if root.conditions else None
     return Layout(
         Shape.GROUPS if stored.adjustable else Shape.RECOMPUTED,
@@ -122,8 +122,8 @@ def _groups(root: _Root, fast_float_sums: bool) -> Layout:
     )
 
 
-def replace_columns(expression: exp.Expression, made_of: dict[str, exp.Expression]) -> exp.Expression:
-    def substitute(node: exp.Expression) -> exp.Expression:
+def replace_columns(expression: exp.Expr, made_of: dict[str, exp.Expr]) -> exp.Expr:
+    def substitute(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column):
             return grouped(made_of[node.name])
         return node

@@ -38,7 +38,7 @@ class StoredMeasures:
     aggregate: Aggregate
     adjustable: bool
     partials: tuple[Partial, ...]
-    values: dict[str, exp.Expression]
+    values: dict[str, exp.Expr]
 
     def having(self, *roles: str) -> tuple[Partial, ...]:
         return tuple(p for p in self.partials if p.role in roles)
@@ -52,7 +52,7 @@ def store_measures(aggregate: Aggregate, group: dict[str, str], fast_float_sums:
     return _recomputed(aggregate, group)
 
 
-def _is_adjustable(call: exp.Expression, types: dict[str, str], fast_float_sums: bool) -> bool:
+def _is_adjustable(call: exp.Expr, types: dict[str, str], fast_float_sums: bool) -> bool:
     if isinstance(call.this, exp.Distinct):
         return False
     if isinstance(call, (exp.Count, exp.Min, exp.Max)):
@@ -68,11 +68,13 @@ def _is_adjustable(call: exp.Expression, types: dict[str, str], fast_float_sums:
 
 
 def _recomputed(aggregate: Aggregate, group: dict[str, str]) -> StoredMeasures:
-    kept = [n for n in aggregate.input.column_names if any(c.name == n for m in aggregate.measures for c in _columns(m))]
+    kept = [
+        n for n in aggregate.input.column_names if any(c.name == n for m in aggregate.measures for c in _columns(m))
+    ]
     renamed = {n: names.hidden("argument", i) for i, n in enumerate(kept, 1)}
     source = _input(aggregate, group, {renamed[n]: col(n) for n in kept})
     measures = [Measure(names.COUNT, exp.Count(this=exp.Star()), "bigint")]
-    values: dict[str, exp.Expression] = {}
+    values: dict[str, exp.Expr] = {}
     for number, measure in enumerate(aggregate.measures, 1):
         stored = names.hidden("measure", number)
         call = measure.call.copy().transform(lambda n: col(renamed[n.name]) if isinstance(n, exp.Column) else n)
@@ -87,7 +89,7 @@ def _columns(measure: Measure) -> list[exp.Column]:
     return list(measure.call.find_all(exp.Column))
 
 
-def _input(aggregate: Aggregate, group: dict[str, str], arguments: dict[str, exp.Expression]) -> Operator:
+def _input(aggregate: Aggregate, group: dict[str, str], arguments: dict[str, exp.Expr]) -> Operator:
     keys = tuple(Projection(stored, col(g)) for g, stored in group.items())
     return Project(aggregate.input, keys + tuple(Projection(n, e) for n, e in arguments.items()))
 
@@ -97,10 +99,10 @@ class _Collector:
     """Arguments and partials, each once."""
 
     types: dict[str, str]
-    arguments: dict[str, exp.Expression] = field(default_factory=dict)
+    arguments: dict[str, exp.Expr] = field(default_factory=dict)
     partials: list[Partial] = field(default_factory=list)
 
-    def argument(self, expression: exp.Expression) -> str:
+    def argument(self, expression: exp.Expr) -> str:
         for name, known in self.arguments.items():
             if known == expression:
                 return name
@@ -108,7 +110,7 @@ class _Collector:
         self.arguments[name] = expression
         return name
 
-    def partial(self, role: str, expression: exp.Expression) -> str:
+    def partial(self, role: str, expression: exp.Expr) -> str:
         argument = self.argument(expression)
         for known in self.partials:
             if (known.role, known.argument) == (role, argument):
@@ -129,7 +131,7 @@ def _adjustable(aggregate: Aggregate, group: dict[str, str]) -> StoredMeasures:
     return StoredMeasures(result, True, partials, values)
 
 
-def _initial(partial: Partial) -> exp.Expression:
+def _initial(partial: Partial) -> exp.Expr:
     """The stored column computed from scratch."""
     if partial.role == "count":
         return exp.Count(this=exp.Star())
@@ -138,7 +140,7 @@ def _initial(partial: Partial) -> exp.Expression:
     return call(this=argument)
 
 
-def _value(call: exp.Expression, collector: _Collector) -> exp.Expression:
+def _value(call: exp.Expr, collector: _Collector) -> exp.Expr:
     """A measure of the view over stored columns; Spark's type and value exactly."""
     if isinstance(call, exp.Count):
         return col(names.COUNT) if isinstance(call.this, exp.Star) else col(collector.partial("nonnull", call.this))
@@ -150,12 +152,12 @@ def _value(call: exp.Expression, collector: _Collector) -> exp.Expression:
     return _average(call.this, collector)
 
 
-def _average(argument: exp.Expression, collector: _Collector) -> exp.Expression:
+def _average(argument: exp.Expr, collector: _Collector) -> exp.Expr:
     kind = infer(argument, collector.types)
     if kind == "bigint":  # Spark averages integers as doubles; an exact sum cannot overflow or drift
         argument = exp.cast(argument.copy(), "decimal(20,0)", dialect="spark")
     present = exp.func("NULLIF", col(collector.partial("nonnull", argument)), exp.Literal.number(0))
-    total: exp.Expression = col(collector.partial("sum", argument))
+    total: exp.Expr = col(collector.partial("sum", argument))
     decimal = decimal_of(kind)
     if decimal:
         quotient = exp.Div(this=total, expression=exp.cast(present, "decimal(20,0)", dialect="spark"))

@@ -105,7 +105,7 @@ def to_duckdb(tree: exp.Expr, versions: dict[str, int] | None = None) -> str:
     return tree.sql(dialect="duckdb", copy=False)
 
 
-def _positive(end: exp.Expression) -> exp.Expression:
+def _positive(end: exp.Expr) -> exp.Expr:
     """Spark counts downwards where DuckDB stops: a weight below one is a bug, not an empty sequence."""
     wrong = exp.Anonymous(this="error", expressions=[exp.Literal.string("repeat by a weight below one")])
     checked = exp.Case(ifs=[exp.If(this=exp.LT(this=end.copy(), expression=exp.Literal.number(1)), true=wrong)])
@@ -118,7 +118,7 @@ def _error_clauses(merge: exp.Merge) -> None:
     THEN UPDATE SET x = RAISE_ERROR(m)                              →  THEN ERROR m
     WHEN p THEN UPDATE SET x = CASE WHEN c THEN v ELSE RAISE_ERROR  →  WHEN p AND NOT c THEN ERROR m, WHEN p … x = v
     """
-    clauses: list[exp.Expression] = []
+    clauses: list[exp.Expr] = []
     for when in merge.args["whens"].expressions:
         for call in list(when.find_all(exp.Anonymous)):
             if call.name.upper() != "RAISE_ERROR":

@@ -28,7 +28,13 @@ class Project:
         self.sql(f"create database if not exists {self.schema}")
         self.write(
             "dbt_project.yml",
-            {"name": "shop", "version": "1.0.0", "config-version": 2, "profile": "shop", "flags": {"send_anonymous_usage_stats": False}},
+            {
+                "name": "shop",
+                "version": "1.0.0",
+                "config-version": 2,
+                "profile": "shop",
+                "flags": {"send_anonymous_usage_stats": False},
+            },
         )
         output = {"type": "spark", "method": "session", "host": "NA", "schema": self.schema, "threads": 1}
         self.write("profiles.yml", {"shop": {"target": "dev", "outputs": {"dev": output}}})
@@ -76,7 +82,11 @@ class Project:
                 }
         if outcome.success != expect_success:
             messages = [f"{n}: {r['status']} {r['message']}" for n, r in results.items()]
-            raise RunFailed(f"dbt {' '.join(arguments)}: success={outcome.success}\n" + "\n".join(messages) + f"\n{outcome.exception}")
+            raise RunFailed(
+                f"dbt {' '.join(arguments)}: success={outcome.success}\n"
+                + "\n".join(messages)
+                + f"\n{outcome.exception}"
+            )
         return results
 
     def run(self, *arguments: str, expect_success: bool = True) -> dict[str, dict[str, Any]]:

@@ -9,9 +9,15 @@ def test_models_on_models(project: Project) -> None:
     p, s = project, project.schema
     p.source("orders", "id bigint, customer int, amount int", "(1,1,10),(2,1,5),(3,2,7)")
     p.model("lines", "select id, customer, amount from {{ source('raw','orders') }} where amount > 0")
-    p.model("per_customer", "select customer, sum(amount) as total, count(*) as n from {{ ref('lines') }} group by 1 having sum(amount) > 6")
+    p.model(
+        "per_customer",
+        "select customer, sum(amount) as total, count(*) as n from {{ ref('lines') }} group by 1 having sum(amount) > 6",
+    )
     p.model("per_total", "select total, count(*) as customers from {{ ref('per_customer') }} group by 1")
-    p.model("pairs", "select a.customer, b.customer as other from {{ ref('per_customer') }} a join {{ ref('per_customer') }} b on a.total <= b.total")
+    p.model(
+        "pairs",
+        "select a.customer, b.customer as other from {{ ref('per_customer') }} a join {{ ref('per_customer') }} b on a.total <= b.total",
+    )
     names = ("lines", "per_customer", "per_total", "pairs")
     assert {r["strategy"] for r in p.run().values()} == {"create"}
 
@@ -53,9 +59,23 @@ def test_every_kind_of_parent(project: Project) -> None:
     p.write("snapshots/snap.sql", "{% snapshot snap %}{{ config(target_schema='" + s + "', unique_key='id', strategy='check', check_cols=['amount'], file_format='delta') }}"
             "select id, amount from {{ source('raw','orders') }}{% endsnapshot %}")  # fmt: skip
     p.model("stg_orders", "select id, customer, amount from {{ source('raw','orders') }}", materialized="view")
-    p.model("stg_more", "select o.id, o.customer, o.amount * 2 as doubled from {{ ref('stg_orders') }} o", materialized="view")
-    p.model("eph", "select customer, sum(amount) as total from {{ ref('stg_orders') }} group by customer", materialized="ephemeral")
-    p.model("as_table", "select id, customer from {{ source('raw','orders') }}", materialized="table", file_format="delta", tblproperties=feed)
+    p.model(
+        "stg_more",
+        "select o.id, o.customer, o.amount * 2 as doubled from {{ ref('stg_orders') }} o",
+        materialized="view",
+    )
+    p.model(
+        "eph",
+        "select customer, sum(amount) as total from {{ ref('stg_orders') }} group by customer",
+        materialized="ephemeral",
+    )
+    p.model(
+        "as_table",
+        "select id, customer from {{ source('raw','orders') }}",
+        materialized="table",
+        file_format="delta",
+        tblproperties=feed,
+    )
     p.model("as_incremental", "select id, amount from {{ source('raw','orders') }}", materialized="incremental",
             file_format="delta", incremental_strategy="merge", unique_key="id", tblproperties=feed)  # fmt: skip
     children = {
@@ -81,7 +101,11 @@ def test_every_kind_of_parent(project: Project) -> None:
         p.assert_equal(name)
 
     # the text of a parent view is part of the definition; a changed parquet table is full with that reason
-    p.model("stg_more", "select o.id, o.customer, o.amount * 3 as doubled from {{ ref('stg_orders') }} o", materialized="view")
+    p.model(
+        "stg_more",
+        "select o.id, o.customer, o.amount * 3 as doubled from {{ ref('stg_orders') }} o",
+        materialized="view",
+    )
     p.write("seeds/names.csv", "customer,name\n1,anna\n2,bob\n")
     results = p.dbt("build", "--select", "stg_more", "names", "from_view", "from_parquet", "from_table")
     assert results["from_view"]["strategy"] == "full" and "definition" in results["from_view"]["reason"]

@@ -10,7 +10,11 @@ import pytest
 
 from tests.spark.project import Project
 
-ORDERS, CUSTOMER, EVENTS = "{{ source('raw','orders') }}", "{{ source('raw','customer') }}", "{{ source('raw','events') }}"
+ORDERS, CUSTOMER, EVENTS = (
+    "{{ source('raw','orders') }}",
+    "{{ source('raw','customer') }}",
+    "{{ source('raw','events') }}",
+)
 
 #: name -> (query, way of the mixed refresh)
 MODELS: dict[str, tuple[str, str]] = {
@@ -18,7 +22,10 @@ MODELS: dict[str, tuple[str, str]] = {
         f"select o.id, o.amount, c.segment from {ORDERS} o join {CUSTOMER} c on o.customer_id = c.id where o.amount > 0",
         "merge by key",
     ),
-    "hidden_key": (f"select c.segment, o.amount from {ORDERS} o, {CUSTOMER} c where o.customer_id = c.id", "merge by key"),
+    "hidden_key": (
+        f"select c.segment, o.amount from {ORDERS} o, {CUSTOMER} c where o.customer_id = c.id",
+        "merge by key",
+    ),
     "bag": (f"select kind, value from {EVENTS}", "merge by row"),
     "payload": (
         f"select id, info, tags, happened, day, flag, info.city as city from {EVENTS} where kind is not null",

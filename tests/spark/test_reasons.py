@@ -21,9 +21,9 @@ CAUSES = (
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     project = Project(Path(tmp_path_factory.mktemp("reasons")))
     for cause in CAUSES:
-        project.source(cause, "id bigint, v int, extra string", "(1,10,'x'),(2,20,'y')", feed=cause not in ("feed_off", "late_feed"),
+        project.source(f"raw_{cause}", "id bigint, v int, extra string", "(1,10,'x'),(2,20,'y')", feed=cause not in ("feed_off", "late_feed"),
                        columns=KEY if cause == "doubled_key" else [])  # fmt: skip
-        project.model(cause, f"select id, v from {{{{ source('raw','{cause}') }}}}")
+        project.model(cause, f"select id, v from {{{{ source('raw','raw_{cause}') }}}}")
     yield project
 
 
@@ -33,28 +33,36 @@ def results(shop: Project) -> dict[str, dict[str, Any]]:
     first = shop.run()
     assert {r["strategy"] for r in first.values()} == {"create"}
     s = shop.schema
-    shop.model("definition", "select id, v + 1 as v from {{ source('raw','definition') }}")
-    shop.sql(f"drop table {s}.recreated")
-    shop.sql(f"create table {s}.recreated (id bigint, v int, extra string) using delta tblproperties (delta.enableChangeDataFeed = true)")
-    shop.sql(f"insert into {s}.recreated values (7,70,'z')")
-    shop.sql(f"insert into {s}.feed_off values (3,30,'z')")
-    shop.sql(f"alter table {s}.gap set tblproperties (delta.enableChangeDataFeed = false)")
-    shop.sql(f"insert into {s}.gap values (3,30,'z')")
-    shop.sql(f"update {s}.gap set v = 0 where id = 1")
-    shop.sql(f"alter table {s}.gap set tblproperties (delta.enableChangeDataFeed = true)")
-    shop.sql(f"create or replace table {s}.dropped_column using delta tblproperties (delta.enableChangeDataFeed = true) as select id, 5 as w from {s}.dropped_column")
-    shop.model("dropped_column", "select id, w as v from {{ source('raw','dropped_column') }}")
-    shop.sql(f"create or replace table {s}.type_change using delta tblproperties (delta.enableChangeDataFeed = true) as select id, cast(v as bigint) as v, extra from {s}.type_change")
+    shop.model("definition", "select id, v + 1 as v from {{ source('raw','raw_definition') }}")
+    shop.sql(f"drop table {s}.raw_recreated")
+    shop.sql(
+        f"create table {s}.raw_recreated (id bigint, v int, extra string) using delta tblproperties (delta.enableChangeDataFeed = true)"
+    )
+    shop.sql(f"insert into {s}.raw_recreated values (7,70,'z')")
+    shop.sql(f"insert into {s}.raw_feed_off values (3,30,'z')")
+    shop.sql(f"alter table {s}.raw_gap set tblproperties (delta.enableChangeDataFeed = false)")
+    shop.sql(f"insert into {s}.raw_gap values (3,30,'z')")
+    shop.sql(f"update {s}.raw_gap set v = 0 where id = 1")
+    shop.sql(f"alter table {s}.raw_gap set tblproperties (delta.enableChangeDataFeed = true)")
+    shop.sql(
+        f"create or replace table {s}.raw_dropped_column using delta tblproperties (delta.enableChangeDataFeed = true) as select id, 5 as w from {s}.raw_dropped_column"
+    )
+    shop.model("dropped_column", "select id, w as v from {{ source('raw','raw_dropped_column') }}")
+    shop.sql(
+        f"create or replace table {s}.raw_type_change using delta tblproperties (delta.enableChangeDataFeed = true) as select id, cast(v as bigint) as v, extra from {s}.raw_type_change"
+    )
     shop.sql(f"delete from {s}.written_to__ivm where id = 1")
-    shop.sql(f"insert into {s}.written_to values (3,30,'z')")
+    shop.sql(f"insert into {s}.raw_written_to values (3,30,'z')")
     shop.sql(f"update {s}.bad_state__ivm set __ivm_state = 'not json' where __ivm_part = 1")
-    shop.sql(f"alter table {s}.unused_column add columns (another int)")
-    shop.sql(f"insert into {s}.unused_column values (3,30,'z',1)")
+    shop.sql(f"alter table {s}.raw_unused_column add columns (another int)")
+    shop.sql(f"insert into {s}.raw_unused_column values (3,30,'z',1)")
     shop.sql(f"optimize {s}.optimized__ivm")
-    shop.sql(f"optimize {s}.optimized")
-    shop.sql(f"insert into {s}.doubled_key values (2,99,'again')")
-    shop.sql(f"create or replace table {s}.replaced using delta tblproperties (delta.enableChangeDataFeed = true) as select 1L as id, 10 as v, 'x' as extra union all select 9L, 90, 'n'")
-    shop.sql(f"alter table {s}.late_feed set tblproperties (delta.enableChangeDataFeed = true)")
+    shop.sql(f"optimize {s}.raw_optimized")
+    shop.sql(f"insert into {s}.raw_doubled_key values (2,99,'again')")
+    shop.sql(
+        f"create or replace table {s}.raw_replaced using delta tblproperties (delta.enableChangeDataFeed = true) as select 1L as id, 10 as v, 'x' as extra union all select 9L, 90, 'n'"
+    )
+    shop.sql(f"alter table {s}.raw_late_feed set tblproperties (delta.enableChangeDataFeed = true)")
     return shop.run()
 
 
@@ -63,7 +71,7 @@ def results(shop: Project) -> dict[str, dict[str, Any]]:
     [
         ("definition", "full", "definition"),
         ("recreated", "full", "dropped and created again"),
-        ("feed_off", "full", "ALTER TABLE {s}.feed_off SET TBLPROPERTIES (delta.enableChangeDataFeed = true)"),
+        ("feed_off", "full", "ALTER TABLE {s}.raw_feed_off SET TBLPROPERTIES (delta.enableChangeDataFeed = true)"),
         ("gap", "full", "change data feed was off for some versions"),
         ("dropped_column", "full", "definition"),
         ("type_change", "full", "columns it uses changed"),
@@ -94,8 +102,8 @@ def test_all_go_on_incrementally(shop: Project, results: dict[str, dict[str, Any
     """After the full refresh with a reason the next one is incremental again, the distrusted key included."""
     s = shop.schema
     for cause in ("recreated", "gap", "written_to", "doubled_key"):
-        shop.sql(f"insert into {s}.{cause} values (5,50,'n')")
-        shop.sql(f"delete from {s}.{cause} where id = 2")
+        shop.sql(f"insert into {s}.raw_{cause} values (5,50,'n')")
+        shop.sql(f"delete from {s}.raw_{cause} where id = 2")
     again = shop.run("--select", "recreated", "gap", "written_to", "doubled_key")
     assert {r["strategy"] for r in again.values()} == {"incremental"}, {n: r["message"] for n, r in again.items()}
     for cause in again:
@@ -111,7 +119,9 @@ def test_policies(shop: Project, results: dict[str, dict[str, Any]]) -> None:
     shop.model("strict_refused", "select id, row_number() over (order by v) as n\nfrom {{ source('raw','plain') }}",
                meta={"ivm": {"refresh": "strict"}})  # fmt: skip
     shop.model("refused", "select id, row_number() over (order by v) as n from {{ source('raw','plain') }}")
-    shop.model("key_error", "select id, v from {{ source('raw','keyed') }}", meta={"ivm": {"on_key_violation": "error"}})
+    shop.model(
+        "key_error", "select id, v from {{ source('raw','keyed') }}", meta={"ivm": {"on_key_violation": "error"}}
+    )
     shop.model("always_full", "select id, v from {{ source('raw','plain') }}", meta={"ivm": {"refresh": "full"}})
     shop.model("bad_option", "select id, v from {{ source('raw','plain') }}", meta={"ivm": {"refresh": "sometimes"}})
     names = ["strict_model", "strict_refused", "refused", "key_error", "always_full", "bad_option"]
@@ -139,9 +149,19 @@ def test_policies(shop: Project, results: dict[str, dict[str, Any]]) -> None:
     assert shop.run("--select", "refused")["refused"]["strategy"] == "none"
 
 
+def test_a_model_that_reads_itself_is_an_error(shop: Project) -> None:
+    """A source under the model's own name would be replaced by the model: refuse before anything is touched."""
+    shop.source("itself", "id bigint", "(1)")
+    shop.model("itself", "select id from {{ source('raw','itself') }}")
+    failed = shop.run("--select", "itself", expect_success=False)["itself"]
+    assert "IVM_SELF_REFERENCE" in failed["message"]
+    assert shop.rows("itself") == [(1,)]
+    (shop.folder / "models" / "itself.sql").unlink()
+
+
 def test_dropped_source_is_a_clear_error(shop: Project, results: dict[str, dict[str, Any]]) -> None:
     before = shop.rows("recreated")
-    shop.sql(f"drop table {shop.schema}.recreated")
+    shop.sql(f"drop table {shop.schema}.raw_recreated")
     result = shop.run("--select", "recreated", expect_success=False)["recreated"]
-    assert "IVM_UNKNOWN_RELATION" in result["message"] and f"{shop.schema}.recreated" in result["message"]
+    assert "IVM_UNKNOWN_RELATION" in result["message"] and f"{shop.schema}.raw_recreated" in result["message"]
     assert shop.rows("recreated") == before

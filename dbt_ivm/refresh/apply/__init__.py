@@ -1,16 +1,16 @@
 """Ways to bring a delta into the storage table, one file each; ``apply_change`` picks one by one readable rule.
 
-    rows are only added, view not aggregated   append          scans nothing of the view
-    rows of a keyed view                       merge_keyed     updates and deletes by key
-    rows of a view without a key               merge_bag       finds one stored row per removed row
-    groups, measures adjustable                merge_groups    adds to counts and sums
-    groups, some measure not adjustable        merge_recomputed  affected groups anew
+rows are only added, view not aggregated   append          scans nothing of the view
+rows of a keyed view                       merge_keyed     updates and deletes by key
+rows of a view without a key               merge_bag       finds one stored row per removed row
+groups, measures adjustable                merge_groups    adds to counts and sums
+groups, some measure not adjustable        merge_recomputed  affected groups anew
 """
 
 from __future__ import annotations
 
 from dbt_ivm.refresh.apply.append import append
-from dbt_ivm.refresh.apply.context import ApplyContext, Applied
+from dbt_ivm.refresh.apply.context import Applied, ApplyContext
 from dbt_ivm.refresh.apply.merge_bag import merge_bag
 from dbt_ivm.refresh.apply.merge_groups import merge_groups
 from dbt_ivm.refresh.apply.merge_keyed import merge_keyed

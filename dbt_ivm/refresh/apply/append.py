@@ -55,9 +55,9 @@ def numbered(data: exp.Query, columns: tuple[str, ...]) -> exp.Query:
     )
 
 
-def _checked_seq(ctx: ApplyContext) -> exp.Expression:
+def _checked_seq(ctx: ApplyContext) -> exp.Expr:
     """The expected sequence number, or an error naming a key that now occurs twice."""
-    value: exp.Expression = exp.cast(number(ctx.seq), "bigint")
+    value: exp.Expr = exp.cast(number(ctx.seq), "bigint")
     for name, key in ctx.layout.relied_on:
         window = ctx.deltas.window(name)
         if window is None:
@@ -72,7 +72,7 @@ def _checked_seq(ctx: ApplyContext) -> exp.Expression:
     return value
 
 
-def _double_key(ctx: ApplyContext, name: RelationName, key: Key, window: Window) -> exp.Expression:
+def _double_key(ctx: ApplyContext, name: RelationName, key: Key, window: Window) -> exp.Expr:
     """Scalar subquery: one added key that the table now holds more than once, or NULL."""
     fields = tuple(Field(f"key_{i}", c) for i, c in enumerate(key.columns, 1))
     columns = tuple(f.name for f in fields)

@@ -12,7 +12,18 @@ from dbt_ivm.analysis.growth import only_adds_rows
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.delta.context import DeltaContext
 from dbt_ivm.operators import Aggregate, Operator
-from dbt_ivm.render.merge import case, equal, fail, insert, number, source, target, update, when_matched, when_not_matched
+from dbt_ivm.render.merge import (
+    case,
+    equal,
+    fail,
+    insert,
+    number,
+    source,
+    target,
+    update,
+    when_matched,
+    when_not_matched,
+)
 from dbt_ivm.render.query import render_query
 from dbt_ivm.storage.layout import Layout
 
@@ -26,7 +37,7 @@ class Applied:
     """The statement, and the delta plan it came from (for explain)."""
 
     way: str
-    statement: exp.Expression
+    statement: exp.Expr
     delta: Operator | None
 
 
@@ -72,8 +83,8 @@ class ApplyContext:
         self,
         data: exp.Query,
         columns: tuple[str, ...],
-        expected: exp.Expression | None = None,
-        state_values: dict[str, exp.Expression] | None = None,
+        expected: exp.Expr | None = None,
+        state_values: dict[str, exp.Expr] | None = None,
     ) -> exp.Query:
         """The data rows of a MERGE source, and the state row behind them (NULL in the data columns)."""
         given = state_values or {}
@@ -93,13 +104,13 @@ class ApplyContext:
         )
         return exp.union(rows, state, distinct=False, copy=False)
 
-    def same_part(self) -> exp.Expression:
+    def same_part(self) -> exp.Expr:
         return equal(target(names.PART), source(names.PART))
 
-    def is_state(self) -> exp.Expression:
+    def is_state(self) -> exp.Expr:
         return equal(source(names.PART), names.STATE_PART)
 
-    def is_data(self) -> exp.Expression:
+    def is_data(self) -> exp.Expr:
         return equal(source(names.PART), names.DATA_PART)
 
     def compare_and_set(self) -> exp.When:
@@ -113,6 +124,6 @@ class ApplyContext:
     def state_must_exist(self) -> exp.When:
         return when_not_matched(self.is_state(), insert({names.SEQ: exp.cast(fail(STALE + "no state row"), "bigint")}))
 
-    def inserted(self, values: dict[str, exp.Expression]) -> exp.Expression:
+    def inserted(self, values: dict[str, exp.Expr]) -> exp.Expr:
         """INSERT of a data row with its bookkeeping columns."""
         return insert({**values, names.PART: number(names.DATA_PART), names.SEQ: number(self.seq + 1)})

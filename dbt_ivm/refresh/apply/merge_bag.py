@@ -1,7 +1,7 @@
 """Rows without a key: equal rows are interchangeable, so each removed row takes away any one stored copy.
 
-    +n copies   n new rows, numbered
-    −n copies   the first n stored rows that are equal in every column (null-safe); fewer found means drift
++n copies   n new rows, numbered
+−n copies   the first n stored rows that are equal in every column (null-safe); fewer found means drift
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Groups whose measures can be adjusted.
 
-    count += Σ weight      nonnull += Σ weight [x not null]      sum += Σ x·weight
-    min, max: the smaller (larger) of stored and added, unless a removed value reached it; such groups, and only
-    those, are recomputed from the sources (affected-key rule).  Groups at count 0 go away.
+count += Σ weight      nonnull += Σ weight [x not null]      sum += Σ x·weight
+min, max: the smaller (larger) of stored and added, unless a removed value reached it; such groups, and only
+those, are recomputed from the sources (affected-key rule).  Groups at count 0 go away.
 """
 
 from __future__ import annotations
@@ -85,7 +85,9 @@ def _changes(partial: Partial) -> list[Measure]:
     return [
         Measure(_added(partial), call(this=case(exp.GT(this=weight, expression=number(0)), argument)), partial.type),
         Measure(
-            _removed(partial), call(this=case(exp.LT(this=weight.copy(), expression=number(0)), argument.copy())), partial.type
+            _removed(partial),
+            call(this=case(exp.LT(this=weight.copy(), expression=number(0)), argument.copy())),
+            partial.type,
         ),
     ]
 
@@ -138,7 +140,7 @@ def _with_recomputed(ctx: ApplyContext, changes: Operator, extrema: tuple[Partia
     )
 
 
-def _may_be_gone(partial: Partial) -> exp.Expression:
+def _may_be_gone(partial: Partial) -> exp.Expr:
     """A removed value that is as extreme as what is stored or added."""
     extreme = exp.func(PICK[partial.role], col(_stored(partial.name)), col(_added(partial)))
     compare = exp.LTE if partial.role == "min" else exp.GTE
@@ -170,32 +172,30 @@ def _clauses(ctx: ApplyContext, recomputed: bool) -> list[exp.When]:
     return whens
 
 
-def _value(partial: Partial, stored: exp.Expression | None, recomputed: bool) -> exp.Expression:
+def _value(partial: Partial, stored: exp.Expr | None, recomputed: bool) -> exp.Expr:
     """The new value of a stored column; ``stored`` is None for a new group."""
     if partial.role in ("count", "nonnull"):
         return exp.Add(this=stored, expression=source(partial.name)) if stored is not None else source(partial.name)
     if partial.role == "sum":
         return _sum(partial, stored)
-    added: exp.Expression = source(_added(partial))
+    added: exp.Expr = source(_added(partial))
     value = exp.func(PICK[partial.role], stored, added) if stored is not None else added
     if not recomputed:
         return value
     return case(equal(source(names.RECOMPUTED), 1), source(_new(partial)), value)
 
 
-def _sum(partial: Partial, stored: exp.Expression | None) -> exp.Expression:
+def _sum(partial: Partial, stored: exp.Expr | None) -> exp.Expr:
     """NULL when no value is left, as SUM says."""
     nonnull = f"{names.PREFIX}nonnull_{partial.name.rsplit('_', 1)[1]}"
     if stored is None:
         return case(exp.GT(this=source(nonnull), expression=number(0)), source(partial.name))
     left = exp.Add(this=target(nonnull), expression=source(nonnull))
-    total = exp.Add(
-        this=coalesce(stored, number(0)), expression=coalesce(source(partial.name), number(0))
-    )
+    total = exp.Add(this=coalesce(stored, number(0)), expression=coalesce(source(partial.name), number(0)))
     return case(exp.GT(this=left, expression=number(0)), total)
 
 
-def _changes_value(partial: Partial, new: exp.Expression) -> exp.Expression:
+def _changes_value(partial: Partial, new: exp.Expr) -> exp.Expr:
     if partial.role in ("min", "max"):
         return differs(target(partial.name), new.copy())
     return exp.NEQ(this=source(partial.name), expression=number(0))

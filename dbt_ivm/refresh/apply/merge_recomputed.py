@@ -1,6 +1,6 @@
 """Groups with a measure that cannot be adjusted: every group the change touches is computed anew.
 
-    K = groups of the change        new rows = γ(Post ⋉ K)        groups of K without rows go away
+K = groups of the change        new rows = γ(Post ⋉ K)        groups of K without rows go away
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ def _groups(ctx: ApplyContext) -> Operator:
     anew = Aggregate(restrict_to(ctx.post, change, group), group, ctx.layout.aggregate.measures)
     found = Project(
         anew,
-        (*(Projection(f"{names.PREFIX}found_{g}", col(g)) for g in group), *(Projection(c, col(c)) for c in ctx.layout.payload)),
+        (
+            *(Projection(f"{names.PREFIX}found_{g}", col(g)) for g in group),
+            *(Projection(c, col(c)) for c in ctx.layout.payload),
+        ),
     )
     looked_up = LeftLookup(affected, found, tuple((g, f"{names.PREFIX}found_{g}") for g in group))
     projections = [Projection(g, col(g)) for g in group]

@@ -1,0 +1,1 @@
+select distinct country from {{ ref('order_facts') }}

@@ -1,0 +1,160 @@
+"""The refresh protocol: statement budget, crashes at every statement, two runs at once, a writer in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from dbt_ivm.bridge import engine
+from tests.spark.project import Project
+
+
+class Killed(BaseException):
+    """Like the process going away: nothing catches it, no further statement runs."""
+
+
+@contextmanager
+def watched(hook: Any) -> Iterator[list[str]]:
+    """Record every statement of refreshes; ``hook(number, sql, when)`` may do something before or after it."""
+    original, seen = engine.Engine.rows, []
+
+    def rows(self: engine.Engine, sql: str) -> list[dict[str, Any]]:
+        seen.append(sql)
+        hook(len(seen), sql, "before")
+        result = original(self, sql)
+        hook(len(seen), sql, "after")
+        return result
+
+    engine.Engine.rows = rows  # type: ignore[method-assign]
+    try:
+        yield seen
+    finally:
+        engine.Engine.rows = original  # type: ignore[method-assign]
+
+
+def nothing(number: int, sql: str, when: str) -> None:
+    return None
+
+
+def prepared(project: Project) -> Project:
+    key = [{"name": "id", "constraints": [{"type": "primary_key"}]}]
+    project.source("orders", "id bigint, customer int, amount int", "(1,1,10),(2,2,5)", columns=key)
+    project.source("customer", "id int, segment string", "(1,'a'),(2,'b')", columns=key)
+    project.model(
+        "m",
+        "select o.id, o.amount, c.segment from {{ source('raw','orders') }} o"
+        " join {{ source('raw','customer') }} c on o.customer = c.id",
+    )
+    return project
+
+
+def change(project: Project, number: int) -> None:
+    s = project.schema
+    project.sql(f"insert into {s}.orders values ({100 + number}, 1, {number})")
+    project.sql(f"update {s}.customer set segment = 'v{number}' where id = 2")
+
+
+def test_statement_budget(project: Project) -> None:
+    p = prepared(project)
+    p.run()
+    change(p, 1)
+    with watched(nothing) as seen:
+        result = p.run()["m"]
+    sources, writes = 2, [sql for sql in seen if sql.startswith(("MERGE", "CREATE", "UPDATE", "INSERT"))]
+    assert result["strategy"] == "incremental" and result["statements"] == len(seen)
+    assert len(seen) <= 1 + 3 * sources + 1, seen
+    assert len(writes) == 1 and writes[0].startswith("MERGE")
+    with watched(nothing) as seen:
+        assert p.run()["m"]["strategy"] == "none"
+    assert len(seen) <= 1 + 3 * sources
+    assert all(sql.startswith(("DESCRIBE", "SELECT")) for sql in seen), "no write"
+
+
+def test_killed_at_every_statement(project: Project) -> None:
+    """Before the commit the old result stays, after it the new one is there; a rerun is right in both cases."""
+    p = prepared(project)
+    with watched(nothing) as seen:
+        p.run()
+    p.sql(f"drop view {p.schema}.m")
+    p.sql(f"drop table {p.schema}.m__ivm")
+    for number in range(1, len(seen) + 1):  # the first build
+        with watched(_killer(number)), pytest.raises(BaseException):  # noqa: B017 - dbt may wrap it
+            p.run()
+            raise Killed
+    p.run()
+    p.assert_equal("m")
+    change(p, 0)
+    with watched(nothing) as seen:
+        p.run()
+    for number in range(len(seen) - 1, len(seen) + 1):  # around the one write; earlier statements only read
+        change(p, number)
+        for when in ("before", "after"):
+            with watched(_killer(number, when)), pytest.raises(BaseException):  # noqa: B017
+                p.run()
+                raise Killed
+        result = p.run()["m"]
+        assert result["strategy"] in ("incremental", "none")
+        p.assert_equal("m")
+
+
+def _killer(number: int, when: str = "before") -> Any:
+    def kill(at: int, sql: str, moment: str) -> None:
+        if at == number and moment == when:
+            raise Killed(f"at statement {number}: {sql[:60]}")
+
+    return kill
+
+
+def test_append_between_planning_and_reading(project: Project) -> None:
+    """A row written after the versions were pinned is not half in the result; the next refresh brings it."""
+    p = prepared(project)
+    p.run()
+    change(p, 1)
+
+    def write(number: int, sql: str, when: str) -> None:
+        if sql.startswith("MERGE") and when == "before":
+            p.sql(f"insert into {p.schema}.orders values (500, 2, 500)")
+            p.sql(f"delete from {p.schema}.customer where id = 1")
+
+    with watched(write):
+        result = p.run()["m"]
+    assert result["strategy"] == "incremental"
+    assert p.rows("m") == [(1, 10, "a"), (101, 1, "a"), (2, 5, "v1")]
+    assert p.run()["m"]["strategy"] == "incremental"
+    p.assert_equal("m")
+
+
+def test_two_runs_at_once(project: Project) -> None:
+    """The second of two refreshes from the same state aborts with nothing written, and says what to do."""
+    p = prepared(project)
+    p.run()
+    change(p, 1)
+    inner: dict[str, Any] = {}
+
+    def run_another(number: int, sql: str, when: str) -> None:
+        if sql.startswith("MERGE") and when == "before" and not inner:
+            inner["started"] = True
+            p.sql(sql)  # the other run commits the same refresh first
+
+    with watched(run_another):
+        failed = p.run(expect_success=False)["m"]
+    assert "IVM_CONCURRENT" in failed["message"] and "Run the model again" in failed["message"]
+    p.assert_equal("m")
+    assert p.run()["m"]["strategy"] == "none"
+
+
+def test_average_of_decimals_after_many_refreshes(project: Project) -> None:
+    p, s = project, project.schema
+    p.source("orders", "id int, g int, price decimal(10,2)", "(0,0,0.01),(1,1,99999999.99)")
+    p.model("m", "select g, avg(price) as mean, sum(price) as total from {{ source('raw','orders') }} group by g")
+    p.run()
+    for number in range(3):
+        p.sql(
+            f"insert into {s}.orders select id + {10 + number * 100}, id % 3, cast(id * 1.37 + 0.{number}1 as decimal(10,2)) from range(50)"
+        )
+        p.sql(f"delete from {s}.orders where id % 7 = {number}")
+        assert p.run()["m"]["strategy"] == "incremental"
+        p.assert_equal("m")
