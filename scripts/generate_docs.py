@@ -50,7 +50,6 @@ no table the planner could find:
 | Delta table whose history or files of the missing versions are gone | full; run more often than the retention |
 | Delta table that was dropped and created again | full |
 | Delta table replaced by `CREATE OR REPLACE TABLE` or `INSERT OVERWRITE` | incremental; rows that did not change cancel |
-| Delta table written by a stream with output mode *complete* | not recognised as an overwrite: see below |
 | view | expanded into its query, to any depth; what it reads counts |
 | another `incremental_ivm` model | its storage table is read; incremental |
 | table of another format (parquet, csv, Iceberg, …) | its files tell whether it changed: full if so. It is not pinned to a version |
@@ -64,11 +63,6 @@ type: unused columns are not read. SUM and AVG of float and double recompute aff
 
 ## Not checked
 
-* **User-defined functions** are taken for deterministic functions of their arguments. A user-defined *aggregate* without
-  GROUP BY or another aggregate beside it is taken for a scalar function, and the result would be wrong: use
-  `refresh: full` for such a model.
-* **Streams with output mode complete** into a source: the commit is taken for an append. Use `refresh: full` for models on
-  such a table.
 * **Declared keys that the view does not rely on** are not verified (see [keys.md](keys.md)).
 * **Session settings** that change what a query means (time zone, ANSI mode, case sensitivity) are not part of the
   recorded state. After changing one, run once with `--full-refresh`.
@@ -79,7 +73,10 @@ type: unused columns are not read. SUM and AVG of float and double recompute aff
 * A MERGE reads the storage table to find the rows to change. For a large keyed view or bag with changes all over it, a
   refresh can take longer than a rebuild; nothing in this version compares the two. Appends do not read the data.
 * `partition_by` must name columns that are stored: group columns, or columns of a view that is not aggregated.
-* Foreign keys are read and reported; no rule uses them yet.
+* Foreign keys are read and reported; no rule uses them in this version.
+* After a definition changed, there is a moment between the new storage table and the new view when readers see the old view over
+  the new table. If the process dies in that moment, run the model with `--full-refresh`; a plain run does not notice.
+* A model that was a plain `view` in between and still has its old `<model>__ivm` needs `--full-refresh` once, for the same reason.
 * SQL models only, on adapters of type spark or built on it. Tested with dbt-spark.
 """
 
