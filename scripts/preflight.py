@@ -52,7 +52,7 @@ def venv_problem() -> str:
 def java_problem() -> str:
     """Why Spark would not start with the Java it would find: $JAVA_HOME first, then the PATH."""
     home = os.environ.get("JAVA_HOME", "")
-    java = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    java = os.path.join(home, "bin", "java") if home else (shutil.which("java") or "")
     accepted = " or ".join(str(version) for version in JAVA_NEEDED)
     if home and not os.access(java, os.X_OK):
         return (
