@@ -28,7 +28,9 @@ class DeltaContext:
     ) -> None:
         self._windows = windows
         self._versions = versions
+        # results are kept per operator object, so that what is used twice is one object and is rendered once
         self._deltas: dict[int, tuple[Operator, Operator | None]] = {}
+        self._states: dict[tuple[str, int], tuple[Operator, Operator]] = {}
 
     def window(self, source: RelationName) -> Window | None:
         return self._windows.get(source)
@@ -51,9 +53,14 @@ class DeltaContext:
         return change
 
     def post_of(self, operator: Operator) -> Operator:
-        return operator.post(self)
+        return self._state("post", operator)
 
     def pre_of(self, operator: Operator) -> Operator:
-        if self.delta_of(operator) is None:
-            return operator.post(self)
-        return operator.pre(self)
+        return self._state("post" if self.delta_of(operator) is None else "pre", operator)
+
+    def _state(self, when: str, operator: Operator) -> Operator:
+        known = self._states.get((when, id(operator)))
+        if known is None:
+            known = (operator, operator.post(self) if when == "post" else operator.pre(self))
+            self._states[(when, id(operator))] = known
+        return known[1]

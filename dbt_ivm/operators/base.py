@@ -120,11 +120,15 @@ def col(name: str) -> exp.Column:
 
 def references(expression: exp.Expr) -> tuple[str, ...]:
     """Column names an expression uses, each once, in order."""
+    if isinstance(expression, exp.Column):
+        return (expression.name,)
     return tuple(dict.fromkeys(c.name for c in expression.find_all(exp.Column)))
 
 
 def text(expression: exp.Expr) -> str:
     """An expression for explain: plain names without quotes."""
+    if isinstance(expression, exp.Column):
+        return expression.name
     bare = expression.copy()
     for identifier in bare.find_all(exp.Identifier):
         identifier.set("quoted", False)

@@ -44,13 +44,23 @@ class RefreshPlan:
     storage: str
     seq: int
     steps: tuple[Step, ...]
-    view_plan: str
-    delta_plan: str
+    view: Operator | None = None
+    delta: Operator | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def view_plan(self) -> str:
+        return self.view.explain() if self.view is not None else ""
+
+    @property
+    def delta_plan(self) -> str:
+        return self.delta.explain() if self.delta is not None else ""
 
     def to_json(self) -> str:
         document: dict[str, Any] = {
-            **{k: v for k, v in self.__dict__.items() if k not in ("steps", "notes")},
+            **{k: v for k, v in self.__dict__.items() if k not in ("steps", "notes", "view", "delta")},
+            "view_plan": self.view_plan,
+            "delta_plan": self.delta_plan,
             "steps": [s.__dict__ for s in self.steps],
             "notes": list(self.notes),
         }
@@ -96,8 +106,7 @@ def plan_refresh(
         storage=str(target.storage),
         seq=next_state.seq,
         steps=(),
-        view_plan=view.layout.rows.explain() if view.layout.rows is not None else "",
-        delta_plan="",
+        view=view.layout.rows,
         notes=view.notes,
     )
     if decision.strategy == NONE:
@@ -111,8 +120,7 @@ def plan_refresh(
     ctx = _apply_context(view, target, pins, state, next_state)
     applied = apply_change(ctx)
     step = Step("apply", f"{applied.way}: data and state in one commit", sql_text(applied.statement))
-    delta = applied.delta.explain() if applied.delta is not None else ""
-    return replace(base, way=applied.way, steps=(step,), delta_plan=delta)
+    return replace(base, way=applied.way, steps=(step,), delta=applied.delta)
 
 
 def delta_query(view: CompiledView, target: Target, pins: Mapping[RelationName, Pin], state: State) -> exp.Query | None:

@@ -39,6 +39,8 @@ class Block:
 
     def substitute(self, expression: exp.Expr) -> exp.Expr:
         """The expression with output columns replaced by what they are made of."""
+        if isinstance(expression, exp.Column) and not expression.table:
+            return self.outputs[expression.name].copy()
 
         def made_of(node: exp.Expr) -> exp.Expr:
             if isinstance(node, exp.Column) and not node.table:
@@ -126,6 +128,8 @@ def connected_order(sources: tuple[Source, ...], conditions: tuple[exp.Expr, ...
 
 
 def tables_in(expression: exp.Expr) -> set[str]:
+    if isinstance(expression, exp.Column):
+        return {expression.table}
     return {c.table for c in expression.find_all(exp.Column)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from itertools import count
 from typing import Any
@@ -28,6 +29,9 @@ from dbt_ivm.render.block import Block, SideJoin, Source
 
 ADDED_CHANGES = ("insert", "update_postimage")
 
+#: Operators whose rows take work; scans, filters and projections are cheaper to repeat.
+SHAREABLE = (Aggregate, UnionAll)
+
 
 def sql_text(expression: exp.Expr) -> str:
     """The one place where a tree becomes text; the tree is used up."""
@@ -40,20 +44,67 @@ def render_query(plan: Operator, small: frozenset[str] = frozenset()) -> exp.Que
     Args:
         small: names of sources whose netted changes may be broadcast.
     """
-    return Renderer(small).query(plan)
+    renderer = Renderer(small, shared_operators(plan))
+    query = renderer.query(plan)
+    for name, shared in renderer.shared_queries.items():
+        query = query.with_(name, as_=shared, copy=False)
+    return query
+
+
+def shared_operators(plan: Operator) -> frozenset[int]:
+    """Operators (by identity) that the plan mentions more than once and that are worth a name of their own."""
+    mentions: Counter[int] = Counter()
+
+    def visit(operator: Operator) -> None:
+        mentions[id(operator)] += 1
+        if mentions[id(operator)] == 1:
+            for below in operator.inputs:
+                visit(below)
+
+    visit(plan)
+    worth: set[int] = set()
+
+    def select(operator: Operator) -> None:
+        if mentions[id(operator)] > 1 and isinstance(operator, SHAREABLE):
+            worth.add(id(operator))
+        for below in operator.inputs:
+            select(below)
+
+    select(plan)
+    return frozenset(worth)
 
 
 class Renderer:
-    def __init__(self, small: frozenset[str] = frozenset()) -> None:
+    def __init__(self, small: frozenset[str] = frozenset(), shared: frozenset[int] = frozenset()) -> None:
         self.small = small
+        self.shared = shared
+        self.shared_queries: dict[str, exp.Query] = {}
+        self.shared_names: dict[int, str] = {}
         self.numbers = count(1)
 
     def query(self, plan: Operator) -> exp.Query:
-        if isinstance(plan, UnionAll):
+        if isinstance(plan, UnionAll) and id(plan) not in self.shared:
             return self.union(plan)
         return self.block(plan).select()
 
     def block(self, plan: Operator) -> Block:
+        if id(plan) in self.shared:
+            return self.shared_block(plan)
+        return self.own_block(plan)
+
+    def shared_block(self, plan: Operator) -> Block:
+        """A mention of a query that WITH defines once."""
+        name = self.shared_names.get(id(plan))
+        if name is None:
+            query = self.union(plan) if isinstance(plan, UnionAll) else self.own_block(plan).select()
+            name = self.shared_names[id(plan)] = self.alias("shared")
+            self.shared_queries[name] = query  # after the ones it uses
+        alias = self.alias("s")
+        table = exp.Table(this=exp.to_identifier(name), alias=exp.TableAlias(this=exp.to_identifier(alias)))
+        outputs: dict[str, exp.Expr] = {n: _qualified(n, alias) for n in plan.column_names}
+        return Block(outputs, (Source(alias, table, self.is_small(plan)),))
+
+    def own_block(self, plan: Operator) -> Block:
         rule = _BLOCKS.get(type(plan))
         if rule is None:
             raise InternalError(f"no SQL for operator {type(plan).__name__}")
