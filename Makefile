@@ -2,13 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test check fuzz clean
+.PHONY: help demo test check fuzz bench-plan clean
 
 help:
 	@echo "make demo    a small shop on embedded Spark: build, change, refresh, compare (about 4 minutes)"
 	@echo "make test    all tests, on real Spark and Delta too"
 	@echo "make check   format, lint, types, tests without Spark"
-	@echo "make fuzz    random histories"
+	@echo "make fuzz    20,000 random histories (DBT_IVM_HISTORIES, DBT_IVM_SEED)"
+	@echo "make bench-plan   planning time"
 
 .venv: .venv/installed
 .venv/installed: pyproject.toml setup.py constraints.txt
@@ -21,17 +22,27 @@ demo: .venv/installed
 	@$(BIN)/python scripts/preflight.py --java --pyspark
 	@$(BIN)/python -m examples.shop.demo
 
+# two processes, whole files each: the random histories on one core, Spark on the other
 test: .venv/installed
-	@$(BIN)/python scripts/preflight.py --java
-	$(BIN)/python -m pytest tests dbt_ivm
+	@$(BIN)/python scripts/preflight.py --java --pyspark
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python scripts/generate_docs.py --check
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests dbt_ivm
 
 check: .venv/installed
+	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy dbt_ivm
-	$(BIN)/python -m pytest tests dbt_ivm -m "not spark"
+	$(BIN)/mypy
+	$(BIN)/python scripts/generate_docs.py --check
+	DBT_IVM_HISTORIES=40 $(BIN)/python -m pytest -q -n 2 tests dbt_ivm --ignore tests/spark --ignore tests/integration
 
 fuzz: .venv/installed
-	$(BIN)/python -m pytest tests/property
+	DBT_IVM_HISTORIES=$${DBT_IVM_HISTORIES:-20000} $(BIN)/python -m pytest -n 2 tests/property/test_histories.py
+
+bench-plan: .venv/installed
+	$(BIN)/python -m benchmarks.planning
 
 clean:
 	rm -rf .venv examples/shop/.run

@@ -1,6 +1,6 @@
 """How long planning takes: CPU milliseconds for models of growing size, warm, in one process.
 
-    python -m benchmarks.planning [repetitions]
+python -m benchmarks.planning [repetitions]
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dbt_ivm.api import plan_view, table
 
 DIMENSIONS = 5
 TABLES = [
-    table("shop.fact", {"id": "bigint", "amount": "decimal(12,2)", **{f"d{i}": "bigint" for i in range(DIMENSIONS)}}, ["id"]),
+    table("shop.fact", {"id": "bigint", "amount": "decimal(12,2)"} | {f"d{i}": "bigint" for i in range(5)}, ["id"]),
     *(table(f"shop.dim{i}", {"id": "bigint", "name": "string", "extra": "string"}, ["id"]) for i in range(DIMENSIONS)),
 ]  # fmt: skip
 JOINS = " ".join(f"join shop.dim{i} d{i} on f.d{i} = d{i}.id" for i in range(DIMENSIONS))
@@ -21,7 +21,9 @@ NAMES = ", ".join(f"d{i}.name as name{i}" for i in range(DIMENSIONS))
 MODELS = {
     "1 table, sum": "select d0, sum(amount) as total from shop.fact group by d0",
     "6 tables, join": f"select f.id, f.amount, {NAMES} from shop.fact f {JOINS}",
-    "6 tables, sum and min": f"select d0.name, sum(f.amount) as total, min(f.amount) as low from shop.fact f {JOINS} group by 1",
+    "6 tables, sum and min": (
+        f"select d0.name, sum(f.amount) as total, min(f.amount) as low from shop.fact f {JOINS} group by 1"
+    ),
 }
 CHANGES = {"nothing but the fact": ["shop.fact"], "all tables": [str(t.name) for t in TABLES]}
 

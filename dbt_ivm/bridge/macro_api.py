@@ -69,6 +69,7 @@ def _refresher(
         graph,
         storage_exists=bool(flags.get("storage_exists")),
         facade_kind=str(flags.get("facade_kind") or ""),
+        facade_text=str(flags.get("facade_text") or ""),
         asked_full=bool(flags.get("asked_full")),
         is_empty_run=bool(flags.get("is_empty_run")),
     )

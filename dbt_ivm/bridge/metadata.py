@@ -59,12 +59,12 @@ class MetadataReader:
             description = self.describe(full)
             found[full] = self._relation(description)
             if description.is_view:
-                self._collect(description.view_text, description.view_namespace, found)
+                # a view that cannot be parsed is refused when it is lowered, with its name
+                with contextlib.suppress(Refusal, UserError):
+                    self._collect(description.view_text, description.view_namespace, found)
 
     def _relation(self, description: Description) -> Table | View:
         if description.is_view:
-            if not description.view_text:
-                raise Refusal("view_not_expandable", str(description.name))
             return View(
                 description.name,
                 description.columns,
@@ -73,6 +73,12 @@ class MetadataReader:
                 description.view_output,
             )
         declared = self.keys.of(description.name)
+        if declared.changes not in ("", "change_feed"):
+            raise UserError(
+                "IVM_NOT_YET",
+                f"meta.ivm.changes.kind: {declared.changes} of {description.name} is not available in this version; "
+                "use change_feed",
+            )
         columns = {c.name.lower() for c in description.columns}
         keys = tuple(k for k in declared.keys if {c.lower() for c in k.columns} <= columns)
         missing = [k for k in declared.keys if k not in keys]

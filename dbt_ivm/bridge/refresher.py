@@ -22,12 +22,14 @@ from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog
 from dbt_ivm.errors import StrictRefusal, UserError
 from dbt_ivm.refresh.decide import CREATE, FULL, INCREMENTAL, NONE, Decision, Situation, decide
+from dbt_ivm.refresh.options import Options
 from dbt_ivm.refresh.plan import RefreshPlan, Target, following_state, plan_refresh
 from dbt_ivm.refresh.state import Pin, RowCounts, State
 from dbt_ivm.refresh.view import CompiledView, compile_view
 from dbt_ivm.render.query import sql_text
 
 SIMPLE_NAME = re.compile(r"\w+$")
+FACADE_MARK = "dbt-ivm "
 
 
 @dataclass
@@ -90,13 +92,18 @@ class Refresher:
         return decide(
             Situation(
                 view=prepared.view,
-                options=self.request.options,
+                options=self._policy(),
                 pins={str(n): p for n, p in prepared.pins.items()},
                 state=stored.state if stored else None,
                 state_problem=stored.problem if stored else "",
                 asked_full=self.request.asked_full,
             )
         )
+
+    def _policy(self) -> Options:
+        """A build with --empty holds no rows, so there is nothing that could be silently rebuilt."""
+        options = self.request.options
+        return replace(options, refresh="auto") if self.request.is_empty_run else options
 
     def plan(self, prepared: Prepared, decision: Decision) -> RefreshPlan:
         return plan_refresh(
@@ -143,7 +150,7 @@ class Refresher:
         reason = failure.reason
         if failure.remedy is Remedy.DISTRUST_KEY:
             violation = failure.reason
-            reason = self._key_violation(violation)
+            reason = self._key_violation(violation, strict=self.request.options.refresh == "strict")
             keys = [f"{name} {key}" for name, key in prepared.view.layout.relied_on if key.origin != "storage"]
             named = tuple(k for k in keys if k in violation)
             prepared.distrusted = (*prepared.distrusted, *(named or keys))
@@ -197,12 +204,20 @@ class Refresher:
             rows=stored.rows if stored and decision.strategy == INCREMENTAL else None,
             distrusted=prepared.distrusted,
             is_empty_build=self.request.is_empty_run,
-            facade=self.facade_token(prepared.view),
         )
 
     def facade_token(self, view: CompiledView) -> str:
-        """Changes when the facade view must be created anew."""
-        return view.fingerprint + self.request.facade_token
+        """Stands in the facade's own text, and changes when it must be created anew."""
+        return f"{FACADE_MARK}{view.fingerprint}{self.request.facade_token}"
+
+    def facade_is_right(self, prepared: Prepared) -> bool:
+        """Whether the view that exists under the model's name is this facade.
+
+        Its text tells.  The state row cannot: a run that died between its commit and the facade leaves an old view.
+        """
+        if self.request.facade_kind != "view":
+            return False
+        return self.facade_token(prepared.view) in self.request.facade_text
 
     def _check_keys(self, prepared: Prepared, decision: Decision) -> Decision:
         """A full build believes declared keys only after looking; violated ones are not used."""
@@ -214,17 +229,18 @@ class Refresher:
         prepared.view = self._compile(prepared.catalog, prepared.distrusted)
         return replace(decision, reason="; ".join(r for r in (decision.reason, reason) if r))
 
-    def _key_violation(self, violation: str) -> str:
+    def _key_violation(self, violation: str, strict: bool = False) -> str:
         reason = f"the declared key {violation} occurs more than once"
         if self.request.options.on_key_violation == "error":
             raise UserError(
                 "IVM_KEY_VIOLATION",
                 f"{reason}. Nothing was written (meta.ivm.on_key_violation: error). Repair the data or remove the key.",
             )
-        self.warn(
-            f"{self.request.model}: {reason}. The model is kept without that key until the next full refresh; "
-            "its result is exact, refreshes are slower."
-        )
+        if not strict:
+            self.warn(
+                f"{self.request.model}: {reason}. The model is kept without that key until a run with --full-refresh; "
+                "its result is exact, refreshes are slower."
+            )
         return reason
 
     def _warn_about_feeds(self, prepared: Prepared) -> None:
@@ -243,12 +259,11 @@ class Refresher:
 
     def _finish(self, outcome: Outcome, prepared: Prepared, rebuilt: bool = False) -> Outcome:
         """Sources in the response, and the facade when it is missing or no longer right."""
-        state = prepared.state
-        right = state is not None and state.facade == self.facade_token(prepared.view)
         facade = None
-        if rebuilt or not right or self.request.facade_kind != "view":
+        if rebuilt or not self.facade_is_right(prepared):
             outputs = prepared.outputs or self.reader.query_columns(self.request.sql)
-            facade = sql_text(prepared.view.facade_select(self.request.storage.table(), outputs))
+            token = self.facade_token(prepared.view)
+            facade = sql_text(prepared.view.facade_select(self.request.storage.table(), outputs, token))
         return replace(
             outcome,
             facade_sql=facade,

@@ -18,7 +18,8 @@ from dbt_ivm.storage.delta_format import FORMAT, TableOptions
 
 @dataclass(frozen=True)
 class Request:
-    """``facade_kind`` is what exists under the model's own name: view, table or nothing."""
+    """``facade_kind`` is what exists under the model's own name: view, table or nothing; ``facade_text`` what the
+    catalog says about it, its query included."""
 
     model: str
     sql: str
@@ -29,6 +30,7 @@ class Request:
     keys: ProjectKeys
     storage_exists: bool = False
     facade_kind: str = ""
+    facade_text: str = ""
     asked_full: bool = False
     is_empty_run: bool = False
     facade_token: str = ""

@@ -17,11 +17,12 @@ from dbt_ivm.errors import UserError
 
 @dataclass(frozen=True)
 class DeclaredKeys:
-    """Keys and foreign keys of one relation."""
+    """Keys and foreign keys of one relation; ``changes`` is the declared kind of change capture."""
 
     keys: tuple[Key, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
     not_null: frozenset[str] = field(default_factory=frozenset)
+    changes: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,8 @@ def _read_node(node: Mapping[str, Any], resolver: _Resolver, tests: Sequence[Map
     for test in trusted:
         if test["name"] == "relationships":
             foreign.append(resolver.foreign_key(node, [test["column"]], test["to"], [test["field"]]))
-    return DeclaredKeys(_each_once(keys), tuple(dict.fromkeys(foreign)), frozenset(not_null))
+    changes = str((meta.get("changes") or {}).get("kind") or "")
+    return DeclaredKeys(_each_once(keys), tuple(dict.fromkeys(foreign)), frozenset(not_null), changes)
 
 
 def _each_once(keys: Iterable[Key]) -> tuple[Key, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbt_ivm.catalog.relation_name import RelationName
-from dbt_ivm.cdc.commits import Commit, total
+from dbt_ivm.cdc.commits import Commit, same_commit, total
 from dbt_ivm.refresh.state import Pin, SourceChange, SourceState
 
 #: Commits read at once; enough for the usual distance between two refreshes.
@@ -29,11 +29,11 @@ def pin_source(name: RelationName, commits: Sequence[Commit], recorded: SourceSt
     current = SourceState(newest.version, newest.token)
     if recorded is None or recorded.version is None:
         return Pin(current)
-    if recorded == current:
+    if recorded.version == newest.version and same_commit(recorded.commit, newest.token):
         return Pin(current, recorded.version)
     since = [c for c in commits if c.version > recorded.version]
     at = next((c for c in commits if c.version == recorded.version), None)
-    if newest.version < recorded.version or (at is not None and at.token != recorded.commit):
+    if newest.version < recorded.version or (at is not None and not same_commit(at.token, recorded.commit)):
         return Pin(current, recorded.version, SourceChange(problem=f"source {name} was dropped and created again"))
     if at is None:
         problem = f"the history of source {name} no longer reaches back to version {recorded.version}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from dbt_ivm.refresh.state import RowCounts
@@ -25,7 +27,7 @@ KEEPS_STORAGE = MAINTENANCE - {"ADD COLUMNS", "RENAME COLUMN", "DROP COLUMNS"}
 @dataclass(frozen=True)
 class Commit:
     version: int
-    token: str  # identifies the commit: the same version of a table created anew has another
+    token: str  # identifies the commit, see same_commit
     operation: str
     counts: RowCounts
     only_inserts: bool
@@ -49,7 +51,35 @@ def _commit(row: Mapping[str, Any]) -> Commit:
     metrics = {k: int(v) for k, v in _mapping(row.get("operationMetrics")).items() if str(v).lstrip("-").isdigit()}
     parameters = _mapping(row.get("operationParameters"))
     counts, only_inserts = _effect(operation, parameters, metrics)
-    return Commit(int(row["version"]), str(row["timestamp"]), operation, counts, only_inserts)
+    return Commit(int(row["version"]), _token(row, operation, metrics), operation, counts, only_inserts)
+
+
+def _token(row: Mapping[str, Any], operation: str, metrics: Mapping[str, int]) -> str:
+    written = row["timestamp"]
+    moment = written.replace(tzinfo=None).isoformat() if isinstance(written, datetime) else str(written)
+    did = json.dumps([operation, sorted(metrics.items())])
+    return f"{moment} {hashlib.sha256(did.encode()).hexdigest()[:8]}"
+
+
+def same_commit(left: str, right: str) -> bool:
+    """Whether two tokens of the same version number are the same commit.
+
+    A table that was dropped and created again has other moments.  Sessions may show the same moment in different time
+    zones, so moments may differ by whole quarters of an hour if the commits did the same.
+
+    >>> same_commit("2024-01-01T10:00:00.123000 ab", "2024-01-01T12:00:00.123000 ab")
+    True
+    >>> same_commit("2024-01-01T10:00:00.123000 ab", "2024-01-01T10:00:07.123000 ab")
+    False
+    """
+    if left == right:
+        return True
+    (left_moment, _, left_did), (right_moment, _, right_did) = left.rpartition(" "), right.rpartition(" ")
+    try:
+        apart = datetime.fromisoformat(left_moment) - datetime.fromisoformat(right_moment)
+    except ValueError:
+        return False
+    return left_did == right_did and abs(apart) < timedelta(days=2) and apart % timedelta(minutes=15) == timedelta(0)
 
 
 def _effect(operation: str, parameters: Mapping[str, Any], metrics: Mapping[str, int]) -> tuple[RowCounts, bool]:

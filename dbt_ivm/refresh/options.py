@@ -16,10 +16,10 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "apply": ("auto", "merge", "log"),
     "auxiliary": ("auto", "off"),
 }
-#: Accepted so that configurations stay valid, without effect in this version.
-WITHOUT_EFFECT = {"apply": ("log",)}
+#: Part of the contract, not available in this version.
+NOT_YET = {"apply": ("log",)}
 #: Keys of meta.ivm that describe the relation as a source of others.
-ABOUT_THE_RELATION = frozenset(("primary_key", "unique", "foreign_keys_to", "changes", "trust_tests"))
+ABOUT_THE_RELATION = frozenset(("primary_key", "unique", "changes", "trust_tests"))
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Options:
                 raise UserError(
                     "IVM_UNKNOWN_OPTION", f"meta.ivm.{name}: {value!r} is not one of {', '.join(CHOICES[name])}"
                 )
-            if text in WITHOUT_EFFECT.get(name, ()):
+            if text in NOT_YET.get(name, ()):
                 raise UserError("IVM_NOT_YET", f"meta.ivm.{name}: {text} is not available in this version; use auto")
             chosen[name] = text
         return Options(**chosen)

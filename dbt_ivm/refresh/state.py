@@ -30,7 +30,6 @@ class State:
     rows: int | None = None
     distrusted: tuple[str, ...] = ()
     is_empty_build: bool = False
-    facade: str = ""
 
     def to_json(self) -> str:
         """The text in the state row; the sequence number has a column of its own."""
@@ -42,7 +41,6 @@ class State:
             "rows": self.rows,
             "distrusted": list(self.distrusted),
             "is_empty_build": self.is_empty_build,
-            "facade": self.facade,
         }
         return json.dumps(document, sort_keys=True)
 
@@ -60,7 +58,6 @@ class State:
                 rows=document["rows"],
                 distrusted=tuple(document["distrusted"]),
                 is_empty_build=document["is_empty_build"],
-                facade=document["facade"],
             )
         except UnreadableState:
             raise

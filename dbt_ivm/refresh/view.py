@@ -49,8 +49,10 @@ class CompiledView:
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
-    def facade_select(self, storage: exp.Table, outputs: tuple[tuple[str, str], ...] = ()) -> exp.Select:
-        """The query's rows from the storage table.
+    def facade_select(
+        self, storage: exp.Table, outputs: tuple[tuple[str, str], ...] = (), token: str = ""
+    ) -> exp.Select:
+        """The query's rows from the storage table; ``token`` becomes a comment in the text.
 
         Args:
             outputs: names (as the user wrote them) and Spark types of the query's columns; types make computed
@@ -67,6 +69,8 @@ class CompiledView:
         data = exp.EQ(
             this=exp.column(exp.to_identifier(names.PART, quoted=True)), expression=exp.Literal.number(names.DATA_PART)
         )
+        if token:
+            data.add_comments([token])
         select = select.from_(storage).where(data, copy=False)
         if self.layout.facade_filter is not None:
             select = select.where(self.layout.facade_filter.copy(), copy=False)

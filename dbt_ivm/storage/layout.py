@@ -1,4 +1,4 @@
-"""The storage table of a view.  Which of four shapes it has depends on the view's root:
+"""The storage table of a view.  Which of five shapes it has depends on the view's root:
 
 GROUPS      an aggregate whose measures can be adjusted; identity = the group columns
 RECOMPUTED  an aggregate with some measure that cannot; affected groups are computed anew

@@ -28,6 +28,7 @@
   {{ return({
     'storage_exists': storage is not none,
     'facade_kind': existing.type if existing is not none else '',
+    'facade_text': existing.information if existing is not none else '',
     'asked_full': asked_full,
     'is_empty_run': flags.EMPTY,
   }) }}
