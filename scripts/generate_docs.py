@@ -75,8 +75,7 @@ type: unused columns are not read. SUM and AVG of float and double recompute aff
 * `partition_by` must name columns that are stored: group columns, or columns of a view that is not aggregated.
 * Foreign keys are read and reported; no rule uses them in this version.
 * After a definition changed, there is a moment between the new storage table and the new view when readers see the old view over
-  the new table. If the process dies in that moment, run the model with `--full-refresh`; a plain run does not notice.
-* A model that was a plain `view` in between and still has its old `<model>__ivm` needs `--full-refresh` once, for the same reason.
+  the new table. If the process dies in that moment, the next run replaces the view.
 * SQL models only, on adapters of type spark or built on it. Tested with dbt-spark.
 """
 

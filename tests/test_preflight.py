@@ -75,7 +75,7 @@ def test_python_version(version, fine):
 
 
 def test_pyspark_missing(monkeypatch):
-    monkeypatch.setattr(preflight.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert "dbt-ivm[spark]" in preflight.pyspark_problem()
     assert "python3-venv" in preflight.venv_problem()
 
