@@ -42,7 +42,7 @@ class Report:
         self.line(f"[dim]{perf_counter() - start:.1f} s[/]")
 
     def line(self, text: str) -> None:
-        self.console.print(" " * INDENT + text, soft_wrap=True)
+        self.console.print((" " * INDENT + text).rstrip(), soft_wrap=True)
 
     def builds(self, runs: Sequence[ModelRun]) -> None:
         table = _table("model", "status line of dbt", ">seconds")
