@@ -9,7 +9,7 @@ from dbt_ivm.cdc.commits import Commit, same_commit, total
 from dbt_ivm.refresh.state import Pin, SourceChange, SourceState
 
 #: Commits read at once; enough for the usual distance between two refreshes.
-HISTORY_LIMIT = 20
+HISTORY_LIMIT = 10
 
 FEED_PROPERTY = "delta.enableChangeDataFeed"
 

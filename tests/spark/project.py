@@ -76,7 +76,8 @@ class Project:
         results: dict[str, dict[str, Any]] = {}
         if results_file.exists():
             for result in json.loads(results_file.read_text())["results"]:
-                results[result["unique_id"].split(".")[2]] = {
+                parts = result["unique_id"].split(".")
+                results[parts[3] if parts[0] == "unit_test" else parts[2]] = {
                     **result,
                     **(result["adapter_response"].get("ivm") or {}),
                 }

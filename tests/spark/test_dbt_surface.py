@@ -115,7 +115,7 @@ def test_changing_the_materialization(project: Project) -> None:
     # a model that fails to build keeps the old table
     p.model("n", query, materialized="table", file_format="delta")
     p.run("--select", "n")
-    p.model("n", "select id, raise_error('no') as v from {{ source('raw','orders') }}")
+    p.model("n", "select id, cast(raise_error('no') as int) as v from {{ source('raw','orders') }}")
     p.run("--select", "n", expect_success=False)
     assert len(p.rows("n")) == 3
     p.model("n", "select id, nothing from {{ source('raw','orders') }}")
