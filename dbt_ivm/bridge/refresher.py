@@ -20,10 +20,11 @@ from dbt_ivm.bridge.verify_keys import violated_keys
 from dbt_ivm.catalog.describe import IDENTITY_PROPERTY
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog
-from dbt_ivm.errors import StrictRefusal, UserError
+from dbt_ivm.errors import InternalError, StrictRefusal, UserError
 from dbt_ivm.refresh.decide import CREATE, FULL, INCREMENTAL, NONE, Decision, Situation, decide
 from dbt_ivm.refresh.options import Options
 from dbt_ivm.refresh.plan import RefreshPlan, Target, following_state, plan_refresh
+from dbt_ivm.refresh.rewrite import preview
 from dbt_ivm.refresh.state import Pin, RowCounts, State
 from dbt_ivm.refresh.view import CompiledView, compile_view
 from dbt_ivm.render.query import sql_text
@@ -163,6 +164,7 @@ class Refresher:
         with self.engine.timed("plan"):
             prepared.outputs = prepared.outputs or self.reader.query_columns(self.request.sql)
             decision = self._check_keys(prepared, decision)
+            self._check_types(prepared)
             plan = self.plan(prepared, decision)
         with self.engine.timed("apply"):
             self.engine.rows(plan.steps[0].sql)
@@ -228,6 +230,19 @@ class Refresher:
         prepared.distrusted = (*prepared.distrusted, *violations)
         prepared.view = self._compile(prepared.catalog, prepared.distrusted)
         return replace(decision, reason="; ".join(r for r in (decision.reason, reason) if r))
+
+    def _check_types(self, prepared: Prepared) -> None:
+        """The stored rows must have the query's types exactly; the engine says both before anything is written."""
+        if prepared.view.is_opaque:
+            return
+        versions = {name: pin.current.version for name, pin in prepared.pins.items()}
+        planned = self.reader.query_columns(preview(prepared.view, versions))
+        for (name, wanted), (_, found) in zip(prepared.outputs, planned, strict=True):
+            if wanted != found:
+                raise InternalError(
+                    f"column {name} is {wanted} in the query but {found} in its plan; "
+                    "meta.ivm.refresh: full keeps the model without a plan"
+                )
 
     def _key_violation(self, violation: str, strict: bool = False) -> str:
         reason = f"the declared key {violation} occurs more than once"

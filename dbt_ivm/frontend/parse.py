@@ -7,6 +7,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dbt_ivm.errors import Refusal, UserError
+from dbt_ivm.frontend.dialect import SparkFour
 
 
 def parse(sql: str) -> exp.Query:
@@ -17,7 +18,7 @@ def parse(sql: str) -> exp.Query:
         Refusal: the parser does not know the syntax; Spark may, so the model can still be rebuilt in full.
     """
     try:
-        statements = [s for s in sqlglot.parse(sql, read="spark") if s is not None]
+        statements = [s for s in sqlglot.parse(sql, read=SparkFour) if s is not None]
     except SqlglotError as error:
         first = (getattr(error, "errors", None) or [{}])[0]
         detail = str(first.get("description") or error).split("\n")[0]

@@ -95,5 +95,6 @@ CONSTRUCTS: dict[str, Construct] = {
     "view_not_expandable": _full(
         "a view whose text cannot be read or parsed", "the view it reads cannot be expanded into its query"
     ),
+    "asked_full": _full("any query under `meta.ivm.refresh: full`", "meta.ivm.refresh: full"),
     "unparsable": _full("SQL the parser does not know", "the query could not be analysed"),
 }  # fmt: skip

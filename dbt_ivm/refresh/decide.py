@@ -64,8 +64,6 @@ def _decide(situation: Situation) -> Decision:
         return Decision(FULL, view.refusal.reason)
     if not any(pin.change for pin in situation.pins.values()):
         return Decision(NONE, "no source changed")
-    if situation.options.refresh == "full":
-        return Decision(FULL, "meta.ivm.refresh: full")
     if view.refusal:
         return Decision(FULL, view.refusal.reason)
     problems = [pin.change.problem for pin in situation.pins.values() if pin.change and pin.change.problem]

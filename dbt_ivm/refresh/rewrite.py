@@ -39,6 +39,14 @@ def rewrite(
     return f"{create_clause(storage, table)}\nAS\n{sql_text(exp.union(rows, last, distinct=False))}"
 
 
+def preview(view: CompiledView, versions: Mapping[RelationName, int | None]) -> str:
+    """The facade over the rows a rewrite would store, without a storage table: for the engine to analyse."""
+    rows = exp.select("*", exp.alias_(number(names.DATA_PART), names.PART, quoted=True)).from_(
+        exp.Subquery(this=_data(view, versions), alias=exp.TableAlias(this=exp.to_identifier("d")))
+    )
+    return sql_text(view.facade_select(exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier("stored")))))
+
+
 def _data(view: CompiledView, versions: Mapping[RelationName, int | None]) -> exp.Query:
     if view.layout.rows is not None:
         return render_query(DeltaContext({}, versions).post_of(view.layout.rows))

@@ -50,7 +50,7 @@ class CompiledView:
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
     def facade_select(
-        self, storage: exp.Table, outputs: tuple[tuple[str, str], ...] = (), token: str = ""
+        self, storage: exp.Expr, outputs: tuple[tuple[str, str], ...] = (), token: str = ""
     ) -> exp.Select:
         """The query's rows from the storage table; ``token`` becomes a comment in the text.
 
@@ -98,6 +98,8 @@ def compile_view(
     """
     catalog = Catalog.of(_without_keys(r, distrusted) if isinstance(r, Table) else r for r in catalog.relations)
     try:
+        if options.refresh == "full":
+            raise Refusal("asked_full")
         lowered = lower(sql, catalog)
     except Refusal as refusal:
         tables = tuple(r for r in catalog.relations if isinstance(r, Table))
