@@ -7,6 +7,10 @@ import logging
 import tempfile
 from typing import Any
 
+import pytest
+
+from scripts.preflight import start_failure
+
 SETTINGS = {
     "spark.master": "local[2]",
     "spark.ui.enabled": "false",
@@ -37,4 +41,11 @@ def spark_session() -> Any:
     builder = SparkSession.builder
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
-    return builder.config("spark.sql.warehouse.dir", tempfile.mkdtemp(prefix="ivm_warehouse_")).getOrCreate()
+    builder = builder.config("spark.sql.warehouse.dir", tempfile.mkdtemp(prefix="ivm_warehouse_"))
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        remedy = start_failure("unresolved dependency")
+        pytest.exit(
+            f"Spark did not start: {str(error).splitlines()[0]}\nIf its log above says so: {remedy}", returncode=1
+        )
