@@ -29,7 +29,7 @@ def test_red_and_green(project: Project) -> None:
     p.write("models/schema.yml", {"version": 2, "models": [
         *({"name": n, "data_tests": [test]} for n in ("extra", "missing", "doubled", "swapped", "maps")),
         {"name": "where", "data_tests": [{test: {"config": {"where": "id = 1"}}}]},
-        {"name": "floats", "data_tests": [{test: {"arguments": {"tolerance": 1e-9}}}]},
+        {"name": "floats", "data_tests": [{test: {"tolerance": 1e-9}}]},
     ]})  # fmt: skip
     results = p.run()
     assert results["maps"]["strategy"] == "create" and "map" in results["maps"]["reason"]
