@@ -142,7 +142,7 @@ def _refused_construct(node: exp.Expr) -> str:
     called = function_names(node)
     if isinstance(node, exp.Window):
         return "window"
-    if isinstance(node, exp.Query):
+    if isinstance(node, exp.Query) or (isinstance(node, exp.Exists) and isinstance(node.this, exp.Query)):
         return "subquery"
     if isinstance(node, TIME_FUNCTIONS) or called & TIME_NAMES:
         return "time_function"

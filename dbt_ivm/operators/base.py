@@ -99,6 +99,30 @@ class Operator(ABC):
         return "\n".join(lines)
 
 
+class LeafOperator(Operator):
+    """An operator that reads no other."""
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return ()
+
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        return self
+
+
+class NaryOperator(Operator):
+    """An operator over any number of inputs, stored in the field ``members``."""
+
+    members: tuple[Operator, ...]
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return self.members
+
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        return replace(self, members=inputs)  # type: ignore[type-var]
+
+
 class UnaryOperator(Operator):
     """An operator over one input, stored in the field ``input``."""
 

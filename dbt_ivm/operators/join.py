@@ -8,21 +8,21 @@ identify a row of the join.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from sqlglot import exp
 
 from dbt_ivm.errors import InternalError
-from dbt_ivm.operators.base import Column, Linearity, Operator, references, text
+from dbt_ivm.operators.base import Column, Linearity, NaryOperator, Operator, references, text
 
 if TYPE_CHECKING:
     from dbt_ivm.delta.context import DeltaContext
 
 
 @dataclass(frozen=True)
-class Join(Operator):
+class Join(NaryOperator):
     members: tuple[Operator, ...]
     predicates: tuple[exp.Expr, ...] = ()
 
@@ -34,13 +34,6 @@ class Join(Operator):
         every = [n for m in self.members for n in m.column_names]
         if len(set(every)) != len(every):
             raise InternalError(f"join members share column names: {sorted(n for n in every if every.count(n) > 1)}")
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return self.members
-
-    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
-        return replace(self, members=inputs)
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:

@@ -5,22 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from dbt_ivm.operators.base import Column, Linearity, Operator
+from dbt_ivm.operators.base import Column, LeafOperator, Linearity, Operator
 
 if TYPE_CHECKING:
     from dbt_ivm.delta.context import DeltaContext
 
 
 @dataclass(frozen=True)
-class OneRow(Operator):
+class OneRow(LeafOperator):
     linearity: ClassVar[Linearity] = Linearity.LEAF
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return ()
-
-    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
-        return self
 
     @property
     def columns(self) -> tuple[Column, ...]:

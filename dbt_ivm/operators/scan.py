@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from dbt_ivm.catalog.relation_name import RelationName
-from dbt_ivm.operators.base import Column, Linearity, Operator
+from dbt_ivm.operators.base import Column, LeafOperator, Linearity, Operator
 
 if TYPE_CHECKING:
     from dbt_ivm.delta.context import DeltaContext
@@ -27,19 +27,12 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Scan(Operator):
+class Scan(LeafOperator):
     source: RelationName
     fields: tuple[Field, ...]
     version: int | None = None
 
     linearity: ClassVar[Linearity] = Linearity.LEAF
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return ()
-
-    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
-        return self
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:

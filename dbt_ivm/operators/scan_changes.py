@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from dbt_ivm import names
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.errors import InternalError
-from dbt_ivm.operators.base import Column, Linearity, Operator
+from dbt_ivm.operators.base import Column, LeafOperator, Linearity, Operator
 from dbt_ivm.operators.scan import Field
 
 if TYPE_CHECKING:
@@ -17,20 +17,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ScanChanges(Operator):
+class ScanChanges(LeafOperator):
     source: RelationName
     fields: tuple[Field, ...]
     first: int
     last: int
 
     linearity: ClassVar[Linearity] = Linearity.LEAF
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return ()
-
-    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
-        return self
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:

@@ -7,14 +7,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from dbt_ivm.errors import InternalError
-from dbt_ivm.operators.base import Column, Linearity, Operator
+from dbt_ivm.operators.base import Column, Linearity, NaryOperator, Operator
 
 if TYPE_CHECKING:
     from dbt_ivm.delta.context import DeltaContext
 
 
 @dataclass(frozen=True)
-class UnionAll(Operator):
+class UnionAll(NaryOperator):
     members: tuple[Operator, ...]
 
     linearity: ClassVar[Linearity] = Linearity.LINEAR
@@ -24,13 +24,6 @@ class UnionAll(Operator):
         weighted = {m.is_weighted for m in self.members}
         if len(widths) != 1 or len(weighted) != 1:
             raise InternalError(f"union of unlike inputs: {[m.column_names for m in self.members]}")
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return self.members
-
-    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
-        return replace(self, members=inputs)
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
