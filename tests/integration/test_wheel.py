@@ -69,7 +69,9 @@ def test_wheel_holds_the_dbt_package(wheel: Path) -> None:
 
 def test_three_runs_from_the_command_line(python: Path, project: Path) -> None:
     where = "import dbt_ivm, pathlib; print(pathlib.Path(dbt_ivm.__file__).parent)"
-    location = subprocess.run([str(python), "-c", where], capture_output=True, text=True, check=True).stdout
+    location = subprocess.run(
+        [str(python), "-c", where], cwd=project, capture_output=True, text=True, check=True
+    ).stdout
     assert str(ROOT) not in location
 
     output, first = dbt(python, project, "build", "--vars", "{round: 0}", "--exclude", "test_type:data")
