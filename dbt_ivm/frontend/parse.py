@@ -6,8 +6,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from dbt_ivm.dialect import SparkFour
 from dbt_ivm.errors import Refusal, UserError
-from dbt_ivm.frontend.dialect import SparkFour
 
 
 def parse(sql: str) -> exp.Query:

@@ -45,9 +45,7 @@ class Aggregate(UnaryOperator):
     linearity: ClassVar[Linearity] = Linearity.NON_LINEAR
 
     def __post_init__(self) -> None:
-        self.check_columns(self.group)
-        for measure in self.measures:
-            self.check_columns(references(measure.call))
+        self.check_columns((*self.group, *(n for m in self.measures for n in references(m.call))))
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:

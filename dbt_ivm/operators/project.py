@@ -39,8 +39,7 @@ class Project(UnaryOperator):
     linearity: ClassVar[Linearity] = Linearity.LINEAR
 
     def __post_init__(self) -> None:
-        for projection in self.projections:
-            self.check_columns(references(projection.expression))
+        self.check_columns(tuple(n for p in self.projections for n in references(p.expression)))
 
     @staticmethod
     def keeping(source: Operator, wanted: tuple[str, ...]) -> Project:

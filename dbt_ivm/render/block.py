@@ -40,7 +40,7 @@ class Block:
     def substitute(self, expression: exp.Expr) -> exp.Expr:
         """The expression with output columns replaced by what they are made of."""
         if isinstance(expression, exp.Column) and not expression.table:
-            return self.outputs[expression.name].copy()
+            return copied(self.outputs[expression.name])
 
         def made_of(node: exp.Expr) -> exp.Expr:
             if isinstance(node, exp.Column) and not node.table:
@@ -70,9 +70,12 @@ class Block:
 
     def select(self) -> exp.Select:
         """The finished SELECT."""
-        select = exp.Select()
-        for name, expression in self.outputs.items():
-            select = select.select(exp.alias_(expression.copy(), exp.to_identifier(name, quoted=True)), copy=False)
+        select = exp.Select(
+            expressions=[
+                exp.Alias(this=copied(expression), alias=exp.to_identifier(name, quoted=True))
+                for name, expression in self.outputs.items()
+            ]
+        )
         where = self._add_sources(select) if self.sources else list(self.conditions)
         where += self.after
         if where:
@@ -84,27 +87,25 @@ class Block:
 
         Sources are placed, not copied: a block is finished once, and copies of nested subqueries add up.
         """
-        order = connected_order(self.sources, self.conditions)
-        pending = list(self.conditions)
+        pending = [(condition, tables_in(condition)) for condition in self.conditions]
+        order = connected_order(self.sources, [tables for _, tables in pending])
+        select.set("from_", exp.From(this=order[0].relation))
         available: set[str] = set()
         leftovers: list[exp.Expr] = []
         for position, source in enumerate(order):
             available.add(source.alias)
-            ready = [c for c in pending if tables_in(c) <= available]
-            pending = [c for c in pending if not tables_in(c) <= available]
-            relation = source.relation
+            ready = [(c, tables) for c, tables in pending if tables <= available]
+            pending = [(c, tables) for c, tables in pending if not tables <= available]
             if position == 0:
-                select.from_(relation, copy=False)
-                leftovers += ready
+                leftovers += [c for c, _ in ready]
                 continue
-            binding = [c for c in ready if len(tables_in(c)) > 1]
-            leftovers += [c for c in ready if len(tables_in(c)) <= 1]
-            if binding:
-                select.join(relation, on=exp.and_(*binding), join_type="INNER", copy=False)
-            else:
-                select.join(relation, join_type="CROSS", copy=False)
+            binding = [c for c, tables in ready if len(tables) > 1]
+            leftovers += [c for c, tables in ready if len(tables) <= 1]
+            on = exp.and_(*binding) if binding else None
+            select.append("joins", exp.Join(this=source.relation, kind="INNER" if on else "CROSS", on=on))
         for side in self.side_joins:
-            select.join(side.source.relation, on=side.on.copy(), join_type=side.kind, copy=False)
+            kind = "SEMI" if side.kind == "LEFT SEMI" else None
+            select.append("joins", exp.Join(this=side.source.relation, side="LEFT", kind=kind, on=side.on.copy()))
         small = [s.alias for s in (*order, *(j.source for j in self.side_joins)) if s.small]
         if small and len(order) + len(self.side_joins) > 1:
             hint = exp.Anonymous(this="BROADCAST", expressions=[exp.column(a) for a in small])
@@ -112,15 +113,13 @@ class Block:
         return leftovers
 
 
-def connected_order(sources: tuple[Source, ...], conditions: tuple[exp.Expr, ...]) -> list[Source]:
-    """Small sources first, then whatever a condition connects to those already placed."""
+def connected_order(sources: tuple[Source, ...], connections: list[set[str]]) -> list[Source]:
+    """Small sources first, then whatever a condition (given by its tables) connects to those already placed."""
     rest = sorted(sources, key=lambda s: not s.small)
     order = [rest.pop(0)]
     while rest:
         placed = {s.alias for s in order}
-        linked = [
-            s for s in rest if any(s.alias in tables_in(c) and tables_in(c) <= placed | {s.alias} for c in conditions)
-        ]
+        linked = [s for s in rest if any(s.alias in c and c <= placed | {s.alias} for c in connections)]
         chosen = linked[0] if linked else rest[0]
         rest.remove(chosen)
         order.append(chosen)
@@ -136,5 +135,16 @@ def tables_in(expression: exp.Expr) -> set[str]:
 def grouped(expression: exp.Expr) -> exp.Expr:
     """A copy that can stand inside another expression."""
     binary = (exp.Binary, exp.Not, exp.Between, exp.In, exp.Is)
-    copied = expression.copy()
-    return exp.Paren(this=copied) if isinstance(copied, binary) else copied
+    copy = copied(expression)
+    return exp.Paren(this=copy) if isinstance(copy, binary) else copy
+
+
+def copied(expression: exp.Expr) -> exp.Expr:
+    """A copy; most expressions are plain columns, which are cheaper to make anew."""
+    if not isinstance(expression, exp.Column) or len(expression.parts) != 2:
+        return expression.copy()
+    table, name = expression.parts
+    return exp.Column(
+        this=exp.Identifier(this=name.name, quoted=name.args.get("quoted")),
+        table=exp.Identifier(this=table.name, quoted=table.args.get("quoted")),
+    )

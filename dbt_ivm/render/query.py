@@ -10,6 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from dbt_ivm import names
+from dbt_ivm.dialect import SparkFour
 from dbt_ivm.errors import InternalError
 from dbt_ivm.operators import (
     Aggregate,
@@ -35,7 +36,7 @@ SHAREABLE = (Aggregate, UnionAll)
 
 def sql_text(expression: exp.Expr) -> str:
     """The one place where a tree becomes text; the tree is used up."""
-    return expression.sql(dialect="spark", pretty=True, copy=False)
+    return expression.sql(dialect=SparkFour, pretty=True, copy=False)
 
 
 def render_query(plan: Operator, small: frozenset[str] = frozenset()) -> exp.Query:
