@@ -149,6 +149,21 @@ def test_policies(shop: Project, results: dict[str, dict[str, Any]]) -> None:
     assert shop.run("--select", "refused")["refused"]["strategy"] == "none"
 
 
+def test_vacuumed_history(shop: Project) -> None:
+    """The feed of old versions needs files that a VACUUM took away: found when it is read, then full with the reason."""
+    s = shop.schema
+    shop.source("raw_vacuumed", "id bigint, v int", "(1,1),(2,2)")
+    shop.model("vacuumed", "select id, v from {{ source('raw','raw_vacuumed') }}")
+    shop.run("--select", "vacuumed")
+    shop.sql(f"update {s}.raw_vacuumed set v = 9 where id = 1")
+    shop.sql(f"delete from {s}.raw_vacuumed where id = 2")
+    shop.spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    shop.sql(f"vacuum {s}.raw_vacuumed retain 0 hours")
+    result = shop.run("--select", "vacuumed")["vacuumed"]
+    assert result["strategy"] == "full" and "vacuumed" in result["reason"]
+    shop.assert_equal("vacuumed")
+
+
 def test_a_model_that_reads_itself_is_an_error(shop: Project) -> None:
     """A source under the model's own name would be replaced by the model: refuse before anything is touched."""
     shop.source("itself", "id bigint", "(1)")
