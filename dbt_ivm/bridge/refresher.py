@@ -144,6 +144,8 @@ class Refresher:
     def _after_failure(self, prepared: Prepared, failure: Failure, error: EngineError) -> Outcome:
         if failure.remedy is Remedy.RAISE:
             raise error
+        if self._moved_on(prepared):  # a stale refresh may trip over another guard before the sequence number
+            failure = Failure(Remedy.RERUN, "another run refreshed this model at the same time")
         if failure.remedy is Remedy.RERUN:
             raise UserError(
                 "IVM_CONCURRENT", f"{failure.reason}; nothing was written by this run. Run the model again."
@@ -159,6 +161,11 @@ class Refresher:
         if self.request.options.refresh == "strict":
             raise StrictRefusal(reason) from error
         return self._rebuild(prepared, Decision(FULL, reason))
+
+    def _moved_on(self, prepared: Prepared) -> bool:
+        """Whether the storage table has another sequence number than the one this refresh started from."""
+        now = self.reader.stored(self.request.storage).last_known
+        return now is not None and prepared.state is not None and now.seq != prepared.state.seq
 
     def _rebuild(self, prepared: Prepared, decision: Decision) -> Outcome:
         with self.engine.timed("plan"):
