@@ -7,7 +7,7 @@ by their other columns and the order of their floating-point ones, and each pair
 
 from __future__ import annotations
 
-from sqlglot import exp
+from dbt_ivm import nodes
 
 FLOATING = ("float", "double")
 
@@ -70,7 +70,7 @@ def _paired(sides: tuple[str, str], columns: list[tuple[str, str]], floating: li
 
 
 def _quoted(name: str) -> str:
-    return exp.to_identifier(name, quoted=True).sql(dialect="spark")
+    return nodes.name(name).sql(dialect="spark")
 
 
 def _comparable(name: str, kind: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
+from dbt_ivm import nodes
 from dbt_ivm.bridge.engine import Engine
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Key
@@ -37,5 +38,5 @@ def double_keys(name: RelationName, key: Key, version: int | None) -> exp.Query:
     query = render_query(Project.keeping(double, columns))
     struct = [part for f in fields for part in (exp.Literal.string(f.column), col(f.name))]
     example = exp.Anonymous(this="TO_JSON", expressions=[exp.Anonymous(this="NAMED_STRUCT", expressions=struct)])
-    source = exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier("double")))
+    source = nodes.aliased(query, "double")
     return exp.select(exp.alias_(example, "example")).from_(source).limit(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from sqlglot import exp
 
@@ -57,7 +58,12 @@ class RelationName:
         return exp.Table(**names)
 
     def __str__(self) -> str:
-        return self.table().sql(dialect="spark")
+        return _printed(self.parts)
+
+
+@cache
+def _printed(parts: tuple[str, ...]) -> str:
+    return RelationName(parts).table().sql(dialect="spark")
 
 
 def _needs_quotes(part: str) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 
-from dbt_ivm import names
+from dbt_ivm import names, nodes
 from dbt_ivm.operators import (
     Aggregate,
     Filter,
@@ -26,7 +28,7 @@ def weighted(rows: Operator, factor: int = 1) -> Operator:
     """Every row with the factor as its weight; a weighted input has its weights multiplied by it."""
     if rows.is_weighted and factor == 1:
         return rows
-    one = exp.cast(exp.Literal.number(1), WEIGHT_TYPE, dialect="spark")
+    one = nodes.cast(exp.Literal.number(1), WEIGHT_TYPE)
     weight: exp.Expr = col(names.WEIGHT) if rows.is_weighted else one
     if factor == -1:
         weight = exp.Neg(this=weight)
@@ -43,6 +45,13 @@ def sum_of(branches: list[Operator]) -> Operator | None:
     if not branches:
         return None
     return branches[0] if len(branches) == 1 else UnionAll(tuple(branches))
+
+
+def in_each_branch(change: Operator, linear: Callable[[Operator], Operator]) -> Operator:
+    """A linear operator on a sum is the sum of it on the branches, where it meets the join and drops columns early."""
+    if not isinstance(change, UnionAll) or any(m.column_names != change.column_names for m in change.members):
+        return linear(change)
+    return UnionAll(tuple(in_each_branch(m, linear) for m in change.members))
 
 
 def net(rows: Operator) -> Operator:

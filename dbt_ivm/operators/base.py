@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sqlglot import exp
 
-from dbt_ivm import names
+from dbt_ivm import names, nodes
 from dbt_ivm.errors import InternalError
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class UnaryOperator(Operator):
 
 def col(name: str) -> exp.Column:
     """A reference to an operator's column."""
-    return exp.column(exp.to_identifier(name, quoted=True))
+    return nodes.column(name)
 
 
 def references(expression: exp.Expr) -> tuple[str, ...]:

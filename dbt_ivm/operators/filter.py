@@ -31,5 +31,7 @@ class Filter(UnaryOperator):
         return f"Filter {text(self.predicate)}"
 
     def delta(self, ctx: DeltaContext) -> Operator | None:
+        from dbt_ivm.delta.weights import in_each_branch
+
         change = ctx.delta_of(self.input)
-        return None if change is None else replace(self, input=change)
+        return None if change is None else in_each_branch(change, lambda branch: replace(self, input=branch))

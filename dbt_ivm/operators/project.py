@@ -60,8 +60,10 @@ class Project(UnaryOperator):
         return replace(self, input=source, projections=plain + weight)
 
     def delta(self, ctx: DeltaContext) -> Operator | None:
+        from dbt_ivm.delta.weights import in_each_branch
+
         change = ctx.delta_of(self.input)
-        return None if change is None else self.over(change)
+        return None if change is None else in_each_branch(change, self.over)
 
     def pre(self, ctx: DeltaContext) -> Operator:
         return self.over(ctx.pre_of(self.input))

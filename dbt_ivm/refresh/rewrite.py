@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from dbt_ivm import names
+from dbt_ivm import names, nodes
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.delta.context import DeltaContext
 from dbt_ivm.refresh.apply.append import numbered
@@ -30,10 +30,8 @@ def rewrite(
     data = _data(view, versions)
     if view.layout.shape is Shape.BAG:
         data, columns = numbered(data, columns), (*columns, names.ROW)
-    rows = exp.select(*(exp.column(exp.to_identifier(c, quoted=True)) for c in columns)).from_(
-        exp.Subquery(this=data, alias=exp.TableAlias(this=exp.to_identifier("d")))
-    )
-    rows = _with_bookkeeping(rows, exp.cast(exp.Null(), "string"), seq, names.DATA_PART)
+    rows = exp.select(*(nodes.column(c) for c in columns)).from_(nodes.aliased(data, "d"))
+    rows = _with_bookkeeping(rows, nodes.null("string"), seq, names.DATA_PART)
     nulls = exp.select(*(exp.alias_(exp.Null(), c, quoted=True) for c in columns))
     last = _with_bookkeeping(nulls, exp.Literal.string(state), seq, names.STATE_PART)
     return f"{create_clause(storage, table)}\nAS\n{sql_text(exp.union(rows, last, distinct=False))}"
@@ -42,9 +40,9 @@ def rewrite(
 def preview(view: CompiledView, versions: Mapping[RelationName, int | None]) -> str:
     """The facade over the rows a rewrite would store, without a storage table: for the engine to analyse."""
     rows = exp.select("*", exp.alias_(number(names.DATA_PART), names.PART, quoted=True)).from_(
-        exp.Subquery(this=_data(view, versions), alias=exp.TableAlias(this=exp.to_identifier("d")))
+        nodes.aliased(_data(view, versions), "d")
     )
-    return sql_text(view.facade_select(exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier("stored")))))
+    return sql_text(view.facade_select(nodes.aliased(rows, "stored")))
 
 
 def _data(view: CompiledView, versions: Mapping[RelationName, int | None]) -> exp.Query:
@@ -52,13 +50,13 @@ def _data(view: CompiledView, versions: Mapping[RelationName, int | None]) -> ex
         return render_query(DeltaContext({}, versions).post_of(view.layout.rows))
     text = view.sql.strip().rstrip(";")  # the user's own text: it may be SQL that only Spark can parse
     relation = exp.Var(this=f"(\n{text}\n) AS q")
-    shown = [exp.column(exp.to_identifier(c, quoted=True), table="q") for c in view.layout.stored]
+    shown = [nodes.column(c, "q") for c in view.layout.stored]
     return exp.select(*shown).from_(relation)
 
 
 def _with_bookkeeping(select: exp.Select, state: exp.Expr, seq: int, part: int) -> exp.Select:
     return select.select(
         exp.alias_(state, names.STATE, quoted=True),
-        exp.alias_(exp.cast(number(seq), "bigint"), names.SEQ, quoted=True),
+        exp.alias_(nodes.cast(number(seq), "bigint"), names.SEQ, quoted=True),
         exp.alias_(number(part), names.PART, quoted=True),
     )

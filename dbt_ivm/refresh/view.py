@@ -9,7 +9,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from dbt_ivm import names
+from dbt_ivm import names, nodes
 from dbt_ivm.catalog.tables import Catalog, Table
 from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.lower import lower
@@ -64,11 +64,9 @@ class CompiledView:
             name, kind = shown.get(projection.name, (projection.name, ""))
             value = projection.expression.copy()
             if kind and not projection.is_reference:
-                value = exp.cast(value, kind, dialect="spark")
-            select.select(exp.alias_(value, exp.to_identifier(name, quoted=True)), copy=False)
-        data = exp.EQ(
-            this=exp.column(exp.to_identifier(names.PART, quoted=True)), expression=exp.Literal.number(names.DATA_PART)
-        )
+                value = nodes.cast(value, kind)
+            select.select(exp.alias_(value, nodes.name(name)), copy=False)
+        data = exp.EQ(this=nodes.column(names.PART), expression=exp.Literal.number(names.DATA_PART))
         if token:
             data.add_comments([token])
         select = select.from_(storage).where(data, copy=False)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from dbt_ivm import nodes
+
 
 @dataclass(frozen=True)
 class Source:
@@ -57,7 +59,13 @@ class Block:
         return replace(self, conditions=(*self.conditions, condition))
 
     def with_outputs(self, outputs: dict[str, exp.Expr]) -> Block:
-        return replace(self, outputs={n: self.substitute(e) for n, e in outputs.items()})
+        """Plain references share their node until the SELECT is finished, where every output is copied."""
+        return replace(self, outputs={n: self._output(e) for n, e in outputs.items()})
+
+    def _output(self, expression: exp.Expr) -> exp.Expr:
+        if isinstance(expression, exp.Column) and not expression.table:
+            return self.outputs[expression.name]
+        return self.substitute(expression)
 
     def joined(self, other: Block) -> Block:
         return Block(
@@ -72,8 +80,7 @@ class Block:
         """The finished SELECT."""
         select = exp.Select(
             expressions=[
-                exp.Alias(this=copied(expression), alias=exp.to_identifier(name, quoted=True))
-                for name, expression in self.outputs.items()
+                exp.Alias(this=copied(expression), alias=nodes.name(name)) for name, expression in self.outputs.items()
             ]
         )
         where = self._add_sources(select) if self.sources else list(self.conditions)

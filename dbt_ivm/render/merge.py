@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from dbt_ivm import nodes
 from dbt_ivm.catalog.relation_name import RelationName
 
 TARGET, SOURCE = "t", "s"
 
 
 def target(column: str) -> exp.Column:
-    return exp.column(exp.to_identifier(column, quoted=True), table=TARGET)
+    return nodes.column(column, TARGET)
 
 
 def source(column: str) -> exp.Column:
-    return exp.column(exp.to_identifier(column, quoted=True), table=SOURCE)
+    return nodes.column(column, SOURCE)
 
 
 def number(value: int) -> exp.Expr:
@@ -63,13 +64,13 @@ def when_not_matched(condition: exp.Expr | None, then: exp.Expr) -> exp.When:
 
 
 def update(values: dict[str, exp.Expr]) -> exp.Expr:
-    return exp.Update(expressions=[exp.EQ(this=exp.column(exp.to_identifier(n, quoted=True)), expression=v)
+    return exp.Update(expressions=[exp.EQ(this=nodes.column(n), expression=v)
                                    for n, v in values.items()])  # fmt: skip
 
 
 def insert(values: dict[str, exp.Expr]) -> exp.Expr:
     return exp.Insert(
-        this=exp.Tuple(expressions=[exp.column(exp.to_identifier(n, quoted=True)) for n in values]),
+        this=exp.Tuple(expressions=[nodes.column(n) for n in values]),
         expression=exp.Tuple(expressions=list(values.values())),
     )
 
@@ -80,10 +81,10 @@ def delete() -> exp.Expr:
 
 def merge_into(relation: RelationName, rows: exp.Query, on: list[exp.Expr], whens: list[exp.When]) -> exp.Merge:
     table = relation.table()
-    table.set("alias", exp.TableAlias(this=exp.to_identifier(TARGET)))
+    table.set("alias", nodes.alias(TARGET))
     return exp.Merge(
         this=table,
-        using=exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier(SOURCE))),
+        using=nodes.aliased(rows, SOURCE),
         on=exp.and_(*on),
         whens=exp.Whens(expressions=whens),
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from dbt_ivm import names
+from dbt_ivm import names, nodes
 from dbt_ivm.dialect import SparkFour
 from dbt_ivm.errors import InternalError
 from dbt_ivm.operators import (
@@ -101,7 +101,7 @@ class Renderer:
             name = self.shared_names[id(plan)] = self.alias("shared")
             self.shared_queries[name] = query  # after the ones it uses
         alias = self.alias("s")
-        table = exp.Table(this=exp.to_identifier(name), alias=exp.TableAlias(this=exp.to_identifier(alias)))
+        table = exp.Table(this=exp.to_identifier(name), alias=nodes.alias(alias))
         outputs: dict[str, exp.Expr] = {n: _qualified(n, alias) for n in plan.column_names}
         return Block(outputs, (Source(alias, table, self.is_small(plan)),))
 
@@ -117,7 +117,7 @@ class Renderer:
     def closed(self, query: exp.Query, columns: tuple[str, ...], prefix: str = "q", small: bool = False) -> Block:
         """A finished query as the only source of a new block."""
         alias = self.alias(prefix)
-        subquery = exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(alias)))
+        subquery = nodes.aliased(query, alias)
         return Block({n: _qualified(n, alias) for n in columns}, (Source(alias, subquery, small),))
 
     def source_of(self, plan: Operator, prefix: str) -> tuple[Source, dict[str, exp.Expr]]:
@@ -143,7 +143,7 @@ class Renderer:
         if plan.version is not None:
             literal = exp.Literal.number(plan.version)
             table.set("version", exp.Version(this="VERSION", expression=literal, kind="AS OF"))
-        table.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
+        table.set("alias", nodes.alias(alias))
         return Block({f.name: _qualified(f.column, alias) for f in plan.fields}, (Source(alias, table),))
 
     def scan_changes(self, plan: ScanChanges) -> Block:
@@ -154,12 +154,12 @@ class Renderer:
             exp.Literal.number(plan.last),
         ]
         feed = exp.Table(this=exp.Anonymous(this="TABLE_CHANGES", expressions=arguments))
-        feed.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
+        feed.set("alias", nodes.alias(alias))
         kind = _qualified("_change_type", alias)
         added = exp.In(this=kind, expressions=[exp.Literal.string(k) for k in ADDED_CHANGES])
         sign = exp.Case(ifs=[exp.If(this=added, true=exp.Literal.number(1))], default=exp.Literal.number(-1))
         outputs: dict[str, exp.Expr] = {f.name: _qualified(f.column, alias) for f in plan.fields}
-        outputs[names.WEIGHT] = exp.cast(sign, "bigint")
+        outputs[names.WEIGHT] = nodes.cast(sign, "bigint")
         return Block(outputs, (Source(alias, feed),))
 
     def one_row(self, plan: OneRow) -> Block:
@@ -230,7 +230,9 @@ class Renderer:
     def repeat(self, plan: Repeat) -> Block:
         source, columns = self.source_of(plan.input, "r")
         weight = columns.pop(names.WEIGHT)
-        series = exp.Explode(this=exp.Anonymous(this="SEQUENCE", expressions=[exp.cast("1", "bigint"), weight]))
+        series = exp.Explode(
+            this=exp.Anonymous(this="SEQUENCE", expressions=[nodes.cast(exp.Literal.number(1), "bigint"), weight])
+        )
         alias = self.alias("copy")
         lateral = exp.Lateral(
             this=series,
@@ -253,7 +255,7 @@ def _aligned(member: Operator, wanted: tuple[str, ...]) -> Operator:
 
 
 def _qualified(column: str, alias: str) -> exp.Column:
-    return exp.column(exp.to_identifier(column, quoted=True), table=exp.to_identifier(alias))
+    return nodes.column(column, alias)
 
 
 _BLOCKS: dict[type[Operator], Callable[[Renderer, Any], Block]] = {

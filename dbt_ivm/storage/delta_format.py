@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from dbt_ivm import names
+from dbt_ivm import names, nodes
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.errors import UserError
 
@@ -37,7 +37,7 @@ class TableOptions:
 
 def create_clause(storage: RelationName, options: TableOptions) -> str:
     """Everything of the CREATE statement up to AS."""
-    partitions = [exp.to_identifier(c, quoted=True).sql(dialect="spark") for c in (names.PART, *options.partition_by)]
+    partitions = [nodes.name(c).sql(dialect="spark") for c in (names.PART, *options.partition_by)]
     properties = {**options.properties, **PROPERTIES}
     pairs = [f"{_literal(k)} = {_literal(str(v))}" for k, v in sorted(properties.items())]
     lines = [

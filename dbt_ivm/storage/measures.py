@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from dbt_ivm import names
+from dbt_ivm import names, nodes
 from dbt_ivm.operators import Aggregate, Measure, Operator, Project, Projection, col
 from dbt_ivm.types import decimal_of, infer, is_floating, is_integral
 
@@ -155,12 +155,12 @@ def _value(call: exp.Expr, collector: _Collector) -> exp.Expr:
 def _average(argument: exp.Expr, collector: _Collector) -> exp.Expr:
     kind = infer(argument, collector.types)
     if kind == "bigint":  # Spark averages integers as doubles; an exact sum cannot overflow or drift
-        argument = exp.cast(argument.copy(), "decimal(20,0)", dialect="spark")
+        argument = nodes.cast(argument.copy(), "decimal(20,0)")
     present = exp.func("NULLIF", col(collector.partial("nonnull", argument)), exp.Literal.number(0))
     total: exp.Expr = col(collector.partial("sum", argument))
     decimal = decimal_of(kind)
     if decimal:
-        quotient = exp.Div(this=total, expression=exp.cast(present, "decimal(20,0)", dialect="spark"))
-        return exp.cast(quotient, f"decimal({decimal[0] + 4},{decimal[1] + 4})", dialect="spark")
-    as_double = exp.cast(total, "double", dialect="spark")
-    return exp.Div(this=as_double, expression=exp.cast(present, "double", dialect="spark"))
+        quotient = exp.Div(this=total, expression=nodes.cast(present, "decimal(20,0)"))
+        return nodes.cast(quotient, f"decimal({decimal[0] + 4},{decimal[1] + 4})")
+    as_double = nodes.cast(total, "double")
+    return exp.Div(this=as_double, expression=nodes.cast(present, "double"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from dbt_ivm import names
+from dbt_ivm import names, nodes
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Key
 from dbt_ivm.delta.context import Window
@@ -48,16 +48,14 @@ def append(ctx: ApplyContext) -> Applied:
 
 def numbered(data: exp.Query, columns: tuple[str, ...]) -> exp.Query:
     """Each row with a number that is unique within the statement."""
-    rows = exp.select(*(exp.column(exp.to_identifier(c, quoted=True)) for c in columns))
+    rows = exp.select(*(nodes.column(c) for c in columns))
     number_of = exp.Anonymous(this="MONOTONICALLY_INCREASING_ID")
-    return rows.select(exp.alias_(number_of, names.ROW, quoted=True)).from_(
-        exp.Subquery(this=data, alias=exp.TableAlias(this=exp.to_identifier("n")))
-    )
+    return rows.select(exp.alias_(number_of, names.ROW, quoted=True)).from_(nodes.aliased(data, "n"))
 
 
 def _checked_seq(ctx: ApplyContext) -> exp.Expr:
     """The expected sequence number, or an error naming a key that now occurs twice."""
-    value: exp.Expr = exp.cast(number(ctx.seq), "bigint")
+    value: exp.Expr = nodes.cast(number(ctx.seq), "bigint")
     for name, key in ctx.layout.relied_on:
         window = ctx.deltas.window(name)
         if window is None:
@@ -81,7 +79,7 @@ def _double_key(ctx: ApplyContext, name: RelationName, key: Key, window: Window)
     counted = Aggregate(rows, columns, (Measure("rows", exp.Count(this=exp.Star()), "bigint"),))
     double = Filter(counted, exp.GT(this=col("rows"), expression=number(1)))
     query = ctx.query(Project.keeping(double, columns))
-    found = exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier("double")))
+    found = nodes.aliased(query, "double")
     struct = exp.Anonymous(
         this="NAMED_STRUCT",
         expressions=[p for f in fields for p in (exp.Literal.string(f.column), col(f.name))],

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from dbt_ivm import names
+from dbt_ivm import names, nodes
 from dbt_ivm.analysis.growth import only_adds_rows
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.delta.context import DeltaContext
@@ -88,18 +88,16 @@ class ApplyContext:
     ) -> exp.Query:
         """The data rows of a MERGE source, and the state row behind them (NULL in the data columns)."""
         given = state_values or {}
-        rows = exp.select(*(exp.column(exp.to_identifier(c, quoted=True)) for c in columns)).from_(
-            exp.Subquery(this=data, alias=exp.TableAlias(this=exp.to_identifier("d")))
-        )
+        rows = exp.select(*(nodes.column(c) for c in columns)).from_(nodes.aliased(data, "d"))
         rows = rows.select(
-            exp.alias_(exp.cast(exp.Null(), "string"), names.STATE, quoted=True),
-            exp.alias_(exp.cast(exp.Null(), "bigint"), names.EXPECTED, quoted=True),
+            exp.alias_(nodes.null("string"), names.STATE, quoted=True),
+            exp.alias_(nodes.null("bigint"), names.EXPECTED, quoted=True),
             exp.alias_(number(names.DATA_PART), names.PART, quoted=True),
             copy=False,
         )
         state = exp.select(*(exp.alias_(given.get(c, exp.Null()), c, quoted=True) for c in columns)).select(
             exp.alias_(exp.Literal.string(self.state), names.STATE, quoted=True),
-            exp.alias_(expected or exp.cast(number(self.seq), "bigint"), names.EXPECTED, quoted=True),
+            exp.alias_(expected or nodes.cast(number(self.seq), "bigint"), names.EXPECTED, quoted=True),
             exp.alias_(number(names.STATE_PART), names.PART, quoted=True),
         )
         return exp.union(rows, state, distinct=False, copy=False)
@@ -122,7 +120,9 @@ class ApplyContext:
         return when_matched(self.is_state(), update({names.STATE: source(names.STATE), names.SEQ: value}))
 
     def state_must_exist(self) -> exp.When:
-        return when_not_matched(self.is_state(), insert({names.SEQ: exp.cast(fail(STALE + "no state row"), "bigint")}))
+        return when_not_matched(
+            self.is_state(), insert({names.SEQ: nodes.cast(fail(STALE + "no state row"), "bigint")})
+        )
 
     def inserted(self, values: dict[str, exp.Expr]) -> exp.Expr:
         """INSERT of a data row with its bookkeeping columns."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from dbt_ivm import names
+from dbt_ivm import names, nodes
 from dbt_ivm.delta.weights import net
 from dbt_ivm.operators import Filter, Operator, Project, Projection, Repeat, col
 from dbt_ivm.refresh.apply.append import numbered
@@ -35,11 +35,11 @@ def merge_bag(ctx: ApplyContext) -> Applied:
     change = net(ctx.required_change)
     added = Repeat(Filter(change, exp.GT(this=col(names.WEIGHT), expression=number(0))))
     new = numbered(ctx.query(added), columns)
-    new.select(exp.alias_(exp.cast(exp.Null(), "bigint"), FOUND_SEQ, quoted=True), copy=False)
+    new.select(exp.alias_(nodes.null("bigint"), FOUND_SEQ, quoted=True), copy=False)
     data = exp.union(new, _located(ctx, _removed(change, columns), columns), distinct=False, copy=False)
     every = (*columns, names.ROW, FOUND_SEQ)
     # the state row matches by its sequence number too, so that the join stays one on equal columns
-    using = ctx.with_state_row(data, every, state_values={FOUND_SEQ: exp.cast(number(ctx.seq), "bigint")})
+    using = ctx.with_state_row(data, every, state_values={FOUND_SEQ: nodes.cast(number(ctx.seq), "bigint")})
     is_new = exp.Is(this=source(FOUND_SEQ), expression=exp.Null())
     on = [
         ctx.same_part(),
@@ -63,12 +63,12 @@ def _removed(change: Operator, columns: tuple[str, ...]) -> Operator:
 
 def _located(ctx: ApplyContext, removed: Operator, columns: tuple[str, ...]) -> exp.Query:
     """The stored rows to delete, by number; as many as needed of each, or an error."""
-    wanted = exp.Subquery(this=ctx.query(removed), alias=exp.TableAlias(this=exp.to_identifier("w")))
+    wanted = nodes.aliased(ctx.query(removed), "w")
     stored = ctx.storage.table()
-    stored.set("alias", exp.TableAlias(this=exp.to_identifier("v")))
+    stored.set("alias", nodes.alias("v"))
 
     def of(alias: str, column: str) -> exp.Column:
-        return exp.column(exp.to_identifier(column, quoted=True), table=alias)
+        return nodes.column(column, alias)
 
     alike = [null_safe_equal(of("w", c), of("v", c)) for c in columns]
     group = [of("w", c) for c in columns]
@@ -76,7 +76,7 @@ def _located(ctx: ApplyContext, removed: Operator, columns: tuple[str, ...]) -> 
     position = exp.Window(this=exp.RowNumber(), partition_by=group, order=order)
     found = exp.Window(this=exp.Count(this=of("v", names.ROW)), partition_by=[g.copy() for g in group])
     enough = exp.GTE(this=found, expression=of("w", NEEDED))
-    checked = case(enough, of("v", names.ROW), exp.cast(fail(DRIFT, *group), "bigint"))
+    checked = case(enough, of("v", names.ROW), nodes.cast(fail(DRIFT, *group), "bigint"))
     matched = (
         exp.select(*group)
         .select(exp.alias_(checked, names.ROW, quoted=True))
@@ -86,6 +86,6 @@ def _located(ctx: ApplyContext, removed: Operator, columns: tuple[str, ...]) -> 
         .from_(wanted)
         .join(stored, on=exp.and_(equal(of("v", names.PART), names.DATA_PART), *alike), join_type="LEFT")
     )
-    inner = exp.Subquery(this=matched, alias=exp.TableAlias(this=exp.to_identifier("l")))
+    inner = nodes.aliased(matched, "l")
     first = exp.LTE(this=of("l", POSITION), expression=of("l", NEEDED))
     return exp.select(*(of("l", c) for c in (*columns, names.ROW, FOUND_SEQ))).from_(inner).where(first)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from dbt_ivm import names
+from dbt_ivm import names, nodes
 from dbt_ivm.delta.weights import restrict_to
 from dbt_ivm.operators import (
     Aggregate,
@@ -79,7 +79,7 @@ def _changes(partial: Partial) -> list[Measure]:
         total = exp.Sum(this=case(present, weight, number(0)))
         return [Measure(partial.name, coalesce(total, number(0)), "bigint")]
     if partial.role == "sum":
-        factor = exp.cast(weight, "decimal(10,0)", dialect="spark") if decimal_of(partial.type) else weight
+        factor = nodes.cast(weight, "decimal(10,0)") if decimal_of(partial.type) else weight
         return [Measure(partial.name, exp.Sum(this=exp.Mul(this=argument, expression=factor)))]
     call = exp.Min if partial.role == "min" else exp.Max
     return [
@@ -152,7 +152,7 @@ def _clauses(ctx: ApplyContext, recomputed: bool) -> list[exp.When]:
     assert measures is not None
     keys = tuple(source(k) for k in ctx.layout.identity)
     total = exp.Add(this=target(names.COUNT), expression=source(names.COUNT))
-    drift = exp.cast(fail(DRIFT, *keys), "bigint")
+    drift = nodes.cast(fail(DRIFT, *keys), "bigint")
     new = {p.name: _value(p, target(p.name), recomputed) for p in measures.partials}
     first = {p.name: _value(p, None, recomputed) for p in measures.partials}
     whens = [ctx.compare_and_set()]

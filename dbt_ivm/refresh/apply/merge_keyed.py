@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from dbt_ivm import names
+from dbt_ivm import names, nodes
 from dbt_ivm.delta.weights import net
 from dbt_ivm.operators import Aggregate, Measure, col
 from dbt_ivm.refresh.apply.context import DRIFT, DUPLICATE, Applied, ApplyContext
@@ -54,8 +54,8 @@ def merge_keyed(ctx: ApplyContext) -> Applied:
     one_for_one = exp.and_(equal(added, 1), equal(removed, 1))
     keys = tuple(source(k) for k in identity)
     relied_on = ", ".join(f"{name} {key}" for name, key in ctx.layout.relied_on)
-    double = exp.cast(fail(f"{DUPLICATE}{relied_on}: ", *keys), "bigint")
-    drift = exp.cast(fail(DRIFT, *keys), "bigint")
+    double = nodes.cast(fail(f"{DUPLICATE}{relied_on}: ", *keys), "bigint")
+    drift = nodes.cast(fail(DRIFT, *keys), "bigint")
     whens = [
         ctx.compare_and_set(),
         when_matched(exp.and_(equal(added, 0), equal(removed, 1)), delete()),

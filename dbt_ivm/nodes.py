@@ -1,0 +1,42 @@
+"""The few SQL nodes that planning makes by the thousand, built directly instead of parsed or checked each time."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from sqlglot import exp
+
+
+def name(text: str) -> exp.Identifier:
+    """A quoted identifier."""
+    return exp.Identifier(this=text, quoted=True)
+
+
+def column(text: str, table: str | None = None) -> exp.Column:
+    """A column under its quoted name, of a table under its alias."""
+    if table is None:
+        return exp.Column(this=name(text))
+    return exp.Column(this=name(text), table=exp.Identifier(this=table, quoted=False))
+
+
+def alias(text: str) -> exp.TableAlias:
+    """The alias of a table or subquery."""
+    return exp.TableAlias(this=exp.Identifier(this=text, quoted=False))
+
+
+def aliased(query: exp.Query, text: str) -> exp.Subquery:
+    """A query in FROM."""
+    return exp.Subquery(this=query, alias=alias(text))
+
+
+def cast(value: exp.Expr, kind: str) -> exp.Cast:
+    return exp.Cast(this=value, to=_data_type(kind).copy())
+
+
+def null(kind: str) -> exp.Cast:
+    return cast(exp.Null(), kind)
+
+
+@cache
+def _data_type(kind: str) -> exp.DataType:
+    return exp.DataType.build(kind, dialect="spark")
