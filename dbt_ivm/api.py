@@ -9,6 +9,7 @@ from dbt_ivm.catalog.tables import Catalog, Key, Table, TableColumn, View
 from dbt_ivm.names import STORAGE_SUFFIX
 from dbt_ivm.optimizer import RULES, Rule
 from dbt_ivm.refresh.decide import CREATE, INCREMENTAL, NONE, Decision
+from dbt_ivm.refresh.mode import chosen_mode
 from dbt_ivm.refresh.options import Options
 from dbt_ivm.refresh.plan import RefreshPlan, Target, following_state, plan_refresh
 from dbt_ivm.refresh.state import Pin, RowCounts, SourceChange, SourceState, State
@@ -61,7 +62,9 @@ def plan_view(
     ('incremental', 'merge by group')
     """
     catalog = Catalog.of(tables)
-    view = compile_view(sql, catalog, Options.of(options or {}), rules=rules)
+    chosen = Options.of(options or {})
+    view = compile_view(sql, catalog, chosen, rules=rules)
+    mode = chosen_mode(chosen, view.layout)
     only_inserts = {RelationName.parse(n) for n in insert_only}
     moved = {RelationName.parse(n): window for n, window in (changes or {}).items()}
     fixed = {RelationName.parse(n): v for n, v in (versions or {}).items()}
@@ -74,9 +77,9 @@ def plan_view(
         else:
             pins[known.name] = Pin(SourceState(fixed.get(known.name, 0) if known.versioned else None, ""))
     storage = RelationName.parse(model + STORAGE_SUFFIX)
-    before_state = None if changes is None else State(seq, view.fingerprint, {})
+    before_state = None if changes is None else State(seq, view.fingerprint, {}, mode=mode)
     after = following_state(
-        before_state, view.fingerprint, {str(n): p.current for n, p in pins.items()}, storage_version=seq
+        before_state, view.fingerprint, {str(n): p.current for n, p in pins.items()}, storage_version=seq, mode=mode
     )
     if changes is None:
         decision = Decision(CREATE, view.refusal.reason if view.refusal else "")

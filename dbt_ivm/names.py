@@ -11,15 +11,17 @@ STORAGE_SUFFIX = "__ivm"
 #: Multiplicity of a row in a delta plan: +n added, -n removed.
 WEIGHT = "__ivm_weight"
 
-#: Partition of a storage row: data or state.  Partitioning keeps the state row in one tiny file.
+#: Partition of a storage row: data, state or tombstone.  Partitioning keeps the state in tiny files.
 PART = "__ivm_part"
 DATA_PART = 0
 STATE_PART = 1
+TOMBSTONE_PART = 2
 
-#: The state as JSON; null on data rows.
+#: The state as JSON on state rows; on tombstones what happened to the row (updated, deleted); null on data rows.
 STATE = "__ivm_state"
 
-#: On the state row: the refresh counter (compare-and-set).  On data rows: the refresh that wrote the row.
+#: On state rows: the refresh counter (compare-and-set).  On data rows: the refresh that wrote the row.
+#: On tombstones: rows of the same identity with a smaller number are dead.
 SEQ = "__ivm_seq"
 
 #: Distinguishes equal rows of a bag written by one refresh; with SEQ it identifies a stored row.

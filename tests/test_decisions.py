@@ -164,7 +164,7 @@ def test_failures(message: str, remedy: Remedy) -> None:
         assert failure.reason == 'shop.t (id): {"id":1}'
 
 
-@pytest.mark.parametrize("meta", [{"refresh": "never"}, {"unheard": 1}, {"apply": "log"}, {"float_sums": True}])
+@pytest.mark.parametrize("meta", [{"refresh": "never"}, {"unheard": 1}, {"apply": "append"}, {"float_sums": True}])
 def test_options_are_checked(meta: dict[str, Any]) -> None:
     with pytest.raises(UserError):
         Options.of(meta)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dbt_ivm import names
@@ -17,7 +18,7 @@ from dbt_ivm.cdc.files import files_statement, pin_files, pin_unknown
 from dbt_ivm.errors import Refusal, UserError
 from dbt_ivm.frontend.bind import table_names
 from dbt_ivm.frontend.parse import parse
-from dbt_ivm.refresh.state import Pin, SourceState, State, UnreadableState
+from dbt_ivm.refresh.state import MERGE_MODE, Pin, SourceState, State, UnreadableState
 
 MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "NoSuchTableException", "not found")
 
@@ -94,7 +95,14 @@ class MetadataReader:
             replace(c, nullable=c.name.lower() not in {n.lower() for n in declared.not_null})
             for c in description.columns
         )
-        return Table(description.name, nullable, keys, declared.foreign_keys, versioned=description.is_delta)
+        return Table(
+            description.name,
+            nullable,
+            keys,
+            declared.foreign_keys,
+            versioned=description.is_delta,
+            live=tuple(identity.split("|")) if identity else (),
+        )
 
     def commits(self, name: RelationName, back_to: int | None = None) -> tuple[Commit, ...]:
         """Newest commits; read again further back only when the wanted version was not among them."""
@@ -122,21 +130,23 @@ class MetadataReader:
         return tuple((str(r["col_name"]), str(r["data_type"])) for r in rows)
 
     def stored(self, storage: RelationName) -> Stored:
-        """The state of an existing storage table, checked against its own history."""
+        """The state of an existing storage table, checked against its own history.
+
+        The last commit by log carries the state with it; otherwise the state row is read.
+        """
+        commits: tuple[Commit, ...] = ()
+        version = -1
         try:
-            rows = self.engine.rows(
-                f"SELECT {names.STATE}, {names.SEQ} FROM {storage} WHERE {names.PART} = {names.STATE_PART}"
-            )
-            if len(rows) != 1:
-                raise UnreadableState(f"it has {len(rows)} state rows")
-            state = State.from_row(rows[0][names.STATE], rows[0][names.SEQ])
+            commits = self.commits(storage)
+            version = commits[0].version
+            state = _state_of_commit(commits) or self.state_rows(storage)[-1]
         except UnreadableState as error:
-            return Stored(None, f"the storage table {storage} cannot be continued: {error}", self._version(storage))
-        except EngineError as error:
+            return Stored(None, f"the storage table {storage} cannot be continued: {error}", version)
+        except (EngineError, IndexError) as error:
             reason = str(error).strip().split("\n")[0]
-            return Stored(None, f"the storage table {storage} cannot be read: {reason}", self._version(storage))
-        commits = self.commits(storage, state.storage_version)
-        version = commits[0].version
+            return Stored(None, f"the storage table {storage} cannot be read: {reason}", version)
+        if commits[-1].version > state.storage_version:
+            commits = self.commits(storage, state.storage_version)
         moving = [c for c in commits if c.version >= state.storage_version and not c.keeps_storage]
         if len(moving) != 1:
             others = ", ".join(c.operation for c in moving[:-1]) or "its own commit is gone"
@@ -144,11 +154,17 @@ class MetadataReader:
             return Stored(None, reason, version, state)
         return Stored(state, "", version, state, _rows_after(state, moving[0]))
 
-    def _version(self, storage: RelationName) -> int:
-        try:
-            return self.commits(storage)[0].version
-        except (EngineError, IndexError):
-            return -1
+    def state_rows(self, storage: RelationName) -> list[State]:
+        """All state rows, oldest first: one, or one per refresh by log since the table was last rewritten."""
+        rows = self.engine.rows(
+            f"SELECT {names.STATE}, {names.SEQ} FROM {storage} WHERE {names.PART} = {names.STATE_PART}"
+        )
+        states = sorted((State.from_row(r[names.STATE], r[names.SEQ]) for r in rows), key=lambda s: s.seq)
+        if not states:
+            raise UnreadableState("it has 0 state rows")
+        if len({s.seq for s in states}) < len(states) or (len(states) > 1 and states[-1].mode == MERGE_MODE):
+            raise UnreadableState(f"it has {len(states)} state rows")
+        return states
 
 
 @dataclass(frozen=True)
@@ -169,8 +185,33 @@ class Stored:
     rows: int | None = None
 
 
+def _state_of_commit(commits: Sequence[Commit]) -> State | None:
+    """The state in the newest commit that moved rows, if that commit was by log."""
+    moving = [c for c in commits if not c.keeps_storage]
+    return State.from_metadata(moving[0].metadata) if moving and moving[0].is_ours else None
+
+
+def rows_after(states: Sequence[State]) -> int | None:
+    """Data rows after the last of these refreshes by log: each counted its own changes."""
+    total: int | None = None
+    for state in states:
+        if state.rows is not None:
+            total = state.rows
+        change = state.counts
+        if total is None or change is None or change.inserted is None or change.deleted is None:
+            continue
+        total += change.inserted - change.deleted
+    return total
+
+
 def _rows_after(state: State, own: Commit) -> int | None:
     """Data rows after the last refresh: what the state recorded before it, moved by that commit's counts."""
+    if own.is_ours:
+        if own.is_maintenance and own.volume is not None:  # a compaction writes every row
+            return own.volume - 1
+        if state.adds_only and state.rows is not None and own.counts.inserted is not None:
+            return state.rows + own.counts.inserted
+        return None
     if own.operation == "MERGE" and state.rows is not None:
         inserted, deleted = own.counts.inserted, own.counts.deleted
         return None if inserted is None or deleted is None else state.rows + inserted - deleted

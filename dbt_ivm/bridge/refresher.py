@@ -7,13 +7,14 @@ Decisions are made in ``refresh/``; this file asks the engine for facts, runs th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from sqlglot import exp
+
 from dbt_ivm.bridge.engine import Engine, EngineError
 from dbt_ivm.bridge.failures import Failure, Remedy, classify
-from dbt_ivm.bridge.metadata import MetadataReader, Stored
+from dbt_ivm.bridge.metadata import MetadataReader, Stored, rows_after
 from dbt_ivm.bridge.outcome import Outcome
 from dbt_ivm.bridge.request import Request
 from dbt_ivm.bridge.verify_keys import violated_keys
@@ -21,15 +22,17 @@ from dbt_ivm.catalog.describe import IDENTITY_PROPERTY
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog
 from dbt_ivm.errors import InternalError, StrictRefusal, UserError
+from dbt_ivm.refresh.apply.state_only import change_state
+from dbt_ivm.refresh.compact import compact, is_due
 from dbt_ivm.refresh.decide import CREATE, FULL, INCREMENTAL, NONE, Decision, Situation, decide
+from dbt_ivm.refresh.mode import chosen_mode
 from dbt_ivm.refresh.options import Options
 from dbt_ivm.refresh.plan import RefreshPlan, Target, following_state, plan_refresh
 from dbt_ivm.refresh.rewrite import preview
-from dbt_ivm.refresh.state import Pin, RowCounts, State
+from dbt_ivm.refresh.state import LOG_MODE, MERGE_MODE, Pin, RowCounts, State
 from dbt_ivm.refresh.view import CompiledView, compile_view
 from dbt_ivm.render.query import sql_text
 
-SIMPLE_NAME = re.compile(r"\w+$")
 FACADE_MARK = "dbt-ivm "
 
 
@@ -126,6 +129,7 @@ class Refresher:
         return self._finish(outcome, prepared)
 
     def _apply(self, prepared: Prepared, decision: Decision) -> Outcome:
+        prepared = self._in_wanted_mode(prepared)
         with self.engine.timed("plan"):
             plan = self.plan(prepared, decision)
         try:
@@ -133,6 +137,8 @@ class Refresher:
                 result = self.engine.rows(plan.steps[0].sql)
         except EngineError as error:
             return self._after_failure(prepared, classify(str(error)), error)
+        if self._mode(prepared) == LOG_MODE:
+            return self._logged(prepared, decision, plan)
         counts = _merge_counts(result) if plan.way != "state only" else RowCounts()
         before = prepared.stored.rows if prepared.stored else None
         total = None if before is None else before + (counts.inserted or 0) - (counts.deleted or 0)
@@ -140,6 +146,78 @@ class Refresher:
             Outcome.of(INCREMENTAL, "", self.engine), way=plan.way, rows=counts, total=total, seq=plan.seq
         )
         return self._finish(outcome, prepared)
+
+    def _logged(self, prepared: Prepared, decision: Decision, plan: RefreshPlan) -> Outcome:
+        """After a commit by log: was it ours, what did it count, is compaction due?"""
+        with self.engine.timed("apply"):
+            states = self.reader.state_rows(self.request.storage)
+        written = next((s for s in states if s.seq == plan.seq), None)
+        mine = replace(self._next_state(prepared, decision), adds_only=bool(written and written.adds_only))
+        if written is None or replace(written, counts=None) != mine:
+            raise UserError(
+                "IVM_CONCURRENT",
+                "another run refreshed this model at the same time; nothing was written by this run. "
+                "Run the model again.",
+            )
+        changed = written.counts or RowCounts()
+        total = rows_after(states)
+        outcome = replace(
+            Outcome.of(INCREMENTAL, "", self.engine), way=plan.way, rows=changed, total=total, seq=plan.seq
+        )
+        log = [s.counts for s in states if s.counts is not None]
+        tombstones = sum((c.updated or 0) + (c.deleted or 0) for c in log)
+        if is_due(tombstones, total, len(log)):
+            with self.engine.timed("apply"):
+                compacted = self.compact(prepared.view, written, total)
+            if compacted:
+                outcome = replace(outcome, way=f"{plan.way}, then compaction", seq=written.seq + 1)
+        return self._finish(outcome, prepared)
+
+    def compact(self, view: CompiledView, state: State, rows: int | None, mode: str = LOG_MODE) -> bool:
+        """Dead rows and tombstones removed in one commit; False when another writer came first."""
+        storage = self.request.storage
+        version = self.reader.commits(storage)[0].version
+        left = replace(
+            state, seq=state.seq + 1, storage_version=version + 1, rows=rows, mode=mode, counts=None, adds_only=True
+        )
+        try:
+            self.engine.rows(compact(view.layout, storage, version, left))
+        except EngineError as error:
+            if classify(str(error)).remedy is not Remedy.RERUN:
+                raise
+            self.warn(f"{self.request.model}: compaction of {storage} gave way to another writer; it comes again")
+            return False
+        return True
+
+    def _mode(self, prepared: Prepared) -> str:
+        stored = prepared.stored
+        known = stored.last_known if stored else None
+        current = known.mode if known else MERGE_MODE
+        return chosen_mode(self.request.options, prepared.view.layout, current, stored.rows if stored else None)
+
+    def _in_wanted_mode(self, prepared: Prepared) -> Prepared:
+        """Between merge and log the table changes over in a commit of its own, which writers of both modes respect."""
+        state, wanted = prepared.state, self._mode(prepared)
+        if state is None or state.mode == wanted:
+            return prepared
+        with self.engine.timed("apply"):
+            if wanted == LOG_MODE:
+                self._enter_log(prepared, state)
+            elif not self.compact(prepared.view, state, None, MERGE_MODE):
+                raise UserError("IVM_CONCURRENT", "another run refreshed this model at the same time. Run it again.")
+        with self.engine.timed("plan"):
+            return self.prepare()
+
+    def _enter_log(self, prepared: Prepared, state: State) -> None:
+        """The view first: it must know tombstones before there is one.  Then the state row says so."""
+        assert prepared.stored is not None
+        if self.request.facade_kind == "view":
+            facade = sql_text(self._facade_select(prepared))
+            self.engine.rows(f"ALTER VIEW {self.request.facade} AS\n{facade}")
+        version = prepared.stored.version + 1
+        left = replace(state, seq=state.seq + 1, storage_version=version, mode=LOG_MODE)
+        left = replace(left, rows=prepared.stored.rows)
+        self.engine.rows(change_state(self.request.storage, state.seq, left))
 
     def _after_failure(self, prepared: Prepared, failure: Failure, error: EngineError) -> Outcome:
         if failure.remedy is Remedy.RAISE:
@@ -197,7 +275,7 @@ class Refresher:
 
     def target(self, view: CompiledView) -> Target:
         table, identity = self.request.table, view.layout.identity
-        if identity and all(SIMPLE_NAME.match(c) for c in identity):
+        if identity and view.layout.can_log:
             proven = {IDENTITY_PROPERTY: "|".join(identity)}
             table = replace(table, properties={**table.properties, **proven})
         return Target(self.request.storage, table)
@@ -213,11 +291,13 @@ class Refresher:
             rows=stored.rows if stored and decision.strategy == INCREMENTAL else None,
             distrusted=prepared.distrusted,
             is_empty_build=self.request.is_empty_run,
+            mode=self._mode(prepared),
+            epoch=known.epoch if known and decision.strategy == INCREMENTAL else (stored.version if stored else -1) + 1,
         )
 
-    def facade_token(self, view: CompiledView) -> str:
+    def facade_token(self, prepared: Prepared) -> str:
         """Stands in the facade's own text, and changes when it must be created anew."""
-        return f"{FACADE_MARK}{view.fingerprint}{self.request.facade_token}"
+        return f"{FACADE_MARK}{prepared.view.fingerprint}-{self._mode(prepared)}{self.request.facade_token}"
 
     def facade_is_right(self, prepared: Prepared) -> bool:
         """Whether the view that exists under the model's name is this facade.
@@ -226,7 +306,7 @@ class Refresher:
         """
         if self.request.facade_kind != "view":
             return False
-        return self.facade_token(prepared.view) in self.request.facade_text
+        return self.facade_token(prepared) in self.request.facade_text
 
     def _check_keys(self, prepared: Prepared, decision: Decision) -> Decision:
         """A full build believes declared keys only after looking; violated ones are not used."""
@@ -279,13 +359,17 @@ class Refresher:
                     "(or for all sources: dbt run-operation ivm_enable_change_feed)"
                 )
 
+    def _facade_select(self, prepared: Prepared) -> exp.Select:
+        outputs = prepared.outputs or self.reader.query_columns(self.request.sql)
+        token = self.facade_token(prepared)
+        storage = self.request.storage.table()
+        return prepared.view.facade_select(storage, outputs, token, live=self._mode(prepared) == LOG_MODE)
+
     def _finish(self, outcome: Outcome, prepared: Prepared, rebuilt: bool = False) -> Outcome:
         """Sources in the response, and the facade when it is missing or no longer right."""
         facade = None
         if rebuilt or not self.facade_is_right(prepared):
-            outputs = prepared.outputs or self.reader.query_columns(self.request.sql)
-            token = self.facade_token(prepared.view)
-            facade = sql_text(prepared.view.facade_select(self.request.storage.table(), outputs, token))
+            facade = sql_text(self._facade_select(prepared))
         return replace(
             outcome,
             facade_sql=facade,

@@ -36,13 +36,15 @@ class ForeignKey:
 
 @dataclass(frozen=True)
 class Table:
-    """A table whose rows are stored.  ``versioned`` tables are read at a pinned version."""
+    """A table whose rows are stored.  ``versioned`` tables are read at a pinned version; ``live`` is the
+    identity of a storage table, which may hold dead rows."""
 
     name: RelationName
     columns: tuple[TableColumn, ...]
     keys: tuple[Key, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
     versioned: bool = True
+    live: tuple[str, ...] = ()
 
     def column(self, name: str) -> TableColumn:
         for column in self.columns:

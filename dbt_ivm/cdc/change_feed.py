@@ -42,5 +42,8 @@ def pin_source(name: RelationName, commits: Sequence[Commit], recorded: SourceSt
     maintenance_only = all(c.is_maintenance for c in since)
     if not feed_is_on and not maintenance_only:
         problem = f"the change data feed of source {name} is off; turn it on with: {enable_statement(name)}"
-    change = SourceChange(total(since), all(c.only_inserts for c in since), maintenance_only, problem)
+    volumes = [c.volume for c in since if not c.is_maintenance]
+    volume = None if any(v is None for v in volumes) else sum(v or 0 for v in volumes)
+    moving = [c for c in since if not c.is_maintenance]
+    change = SourceChange(total(moving), all(c.only_inserts for c in moving), maintenance_only, problem, volume)
     return Pin(current, recorded.version, change)

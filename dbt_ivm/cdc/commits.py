@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from dbt_ivm.refresh.state import RowCounts
+from dbt_ivm.refresh.state import METADATA_MARK, RowCounts, State, UnreadableState
 
 #: Commits that move no rows.
 MAINTENANCE = frozenset(
@@ -31,10 +31,18 @@ class Commit:
     operation: str
     counts: RowCounts
     only_inserts: bool
+    metadata: str = ""
+    operation_mode: str = ""
+    volume: int | None = None  # rows that a refresh by log wrote, tombstones included
 
     @property
     def is_maintenance(self) -> bool:
-        return self.operation in MAINTENANCE
+        return self.operation in MAINTENANCE or (self.is_ours and self.operation_mode == "Overwrite")
+
+    @property
+    def is_ours(self) -> bool:
+        """Written by a refresh by log, or a compaction."""
+        return self.metadata.startswith(METADATA_MARK)
 
     @property
     def keeps_storage(self) -> bool:
@@ -51,7 +59,31 @@ def _commit(row: Mapping[str, Any]) -> Commit:
     metrics = {k: int(v) for k, v in _mapping(row.get("operationMetrics")).items() if str(v).lstrip("-").isdigit()}
     parameters = _mapping(row.get("operationParameters"))
     counts, only_inserts = _effect(operation, parameters, metrics)
-    return Commit(int(row["version"]), _token(row, operation, metrics), operation, counts, only_inserts)
+    metadata = str(row.get("userMetadata") or "")
+    if metadata.startswith(METADATA_MARK):
+        counts, only_inserts = _own_effect(metadata, metrics)
+    return Commit(
+        int(row["version"]),
+        _token(row, operation, metrics),
+        operation,
+        counts,
+        only_inserts,
+        metadata,
+        str(parameters.get("mode") or ""),
+        metrics.get("numOutputRows") if metadata.startswith(METADATA_MARK) else None,
+    )
+
+
+def _own_effect(metadata: str, metrics: Mapping[str, int]) -> tuple[RowCounts, bool]:
+    """A refresh by log adds rows to the table, but tombstones take rows away from the view."""
+    written = metrics.get("numOutputRows")
+    try:
+        adds_only = State.from_metadata(metadata).adds_only
+    except UnreadableState:
+        adds_only = False
+    if adds_only:
+        return RowCounts(None if written is None else written - 1, 0, 0), True
+    return RowCounts(None, None, None), False
 
 
 def _token(row: Mapping[str, Any], operation: str, metrics: Mapping[str, int]) -> str:

@@ -13,6 +13,7 @@ from dbt_ivm.frontend.bind import bind
 from dbt_ivm.frontend.parse import line_of, parse
 from dbt_ivm.frontend.qualify import qualify
 from dbt_ivm.operators import Aggregate, Field, Operator, Project, Projection, Scan, UnionAll, col
+from dbt_ivm.storage.live_rows import without_tombstones
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Lowering:
             return self.renamed(self.view(relation), alias)
         self.tables[str(relation.name)] = relation
         fields = tuple(Field(self.fresh(f"{alias}_{c.name.lower()}"), c.name, c.type) for c in relation.columns)
-        return Rows(Scan(relation.name, fields), tuple((f.column.lower(), f.name) for f in fields))
+        return Rows(Scan(relation.name, fields, live=relation.live), tuple((f.column.lower(), f.name) for f in fields))
 
     def view(self, view: View) -> Rows:
         """A catalog view as the query it stands for; its columns are found by the names recorded with it."""
@@ -84,7 +85,7 @@ class Lowering:
         return Rows(rows.plan, tuple((c.name.lower(), p) for c, p in zip(view.columns, columns, strict=True)))
 
     def nested(self, view: View) -> Rows:
-        bound = bind(parse(view.sql), self.catalog, view.namespace)
+        bound = bind(without_tombstones(parse(view.sql)), self.catalog, view.namespace)
         inner = replace(self, relations=bound.relations, ctes={})
         return inner.query(qualify(bound))
 

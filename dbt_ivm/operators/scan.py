@@ -1,7 +1,7 @@
 """Scan of a stored table.  LEAF:  Δ = the netted change feed,  Pre = Post − Δ.
 
 Only the columns the view uses are read.  ``version`` pins the snapshot; None reads a table without versions,
-which by definition did not change.
+which by definition did not change.  ``live`` is the identity of a storage table, whose dead rows do not count.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class Scan(LeafOperator):
     source: RelationName
     fields: tuple[Field, ...]
     version: int | None = None
+    live: tuple[str, ...] = ()
 
     linearity: ClassVar[Linearity] = Linearity.LEAF
 
@@ -50,7 +51,7 @@ class Scan(LeafOperator):
         window = ctx.window(self.source)
         if window is None:
             return None
-        return net(ScanChanges(self.source, self.fields, window.first, window.last))
+        return net(ScanChanges(self.source, self.fields, window.first, window.last, self.live))
 
     def post(self, ctx: DeltaContext) -> Operator:
         return replace(self, version=ctx.version(self.source))

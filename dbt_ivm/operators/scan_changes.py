@@ -1,4 +1,7 @@
-"""Rows of a source's change feed between two versions (both inclusive), weighted +1 and -1.  Delta plans only."""
+"""Rows of a source's change feed between two versions (both inclusive), weighted +1 and -1.  Delta plans only.
+
+Of a storage table with tombstones (``live``) the feed of the tombstones counts with the opposite sign.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ class ScanChanges(LeafOperator):
     fields: tuple[Field, ...]
     first: int
     last: int
+    live: tuple[str, ...] = ()
 
     linearity: ClassVar[Linearity] = Linearity.LEAF
 

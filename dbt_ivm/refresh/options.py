@@ -16,8 +16,6 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "apply": ("auto", "merge", "log"),
     "auxiliary": ("auto", "off"),
 }
-#: Part of the contract, not available in this version.
-NOT_YET = {"apply": ("log",)}
 #: Keys of meta.ivm that describe the relation as a source of others.
 ABOUT_THE_RELATION = frozenset(("primary_key", "unique", "changes", "trust_tests"))
 
@@ -50,7 +48,5 @@ class Options:
                 raise UserError(
                     "IVM_UNKNOWN_OPTION", f"meta.ivm.{name}: {value!r} is not one of {', '.join(CHOICES[name])}"
                 )
-            if text in NOT_YET.get(name, ()):
-                raise UserError("IVM_NOT_YET", f"meta.ivm.{name}: {text} is not available in this version; use auto")
             chosen[name] = text
         return Options(**chosen)

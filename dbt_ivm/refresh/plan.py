@@ -17,7 +17,6 @@ from dbt_ivm.refresh.decide import CREATE, FULL, INCREMENTAL, NONE, Decision
 from dbt_ivm.refresh.rewrite import rewrite
 from dbt_ivm.refresh.state import Pin, SourceState, State
 from dbt_ivm.refresh.view import CompiledView
-from dbt_ivm.render.query import sql_text
 from dbt_ivm.storage.delta_format import TableOptions
 
 SCHEMA_VERSION = 1
@@ -119,7 +118,7 @@ def plan_refresh(
     assert decision.strategy == INCREMENTAL and state is not None
     ctx = _apply_context(view, target, pins, state, next_state)
     applied = apply_change(ctx)
-    step = Step("apply", f"{applied.way}: data and state in one commit", sql_text(applied.statement))
+    step = Step("apply", f"{applied.way}: data and state in one commit", applied.sql)
     return replace(base, way=applied.way, steps=(step,), delta=applied.delta)
 
 
@@ -144,7 +143,7 @@ def _apply_context(
         deltas=DeltaContext(windows, {n: p.current.version for n, p in pins.items()}),
         storage=target.storage,
         seq=state.seq,
-        state=next_state.to_json(),
+        state=next_state,
         changed=frozenset(changed),
         insert_only=insert_only,
         small=frozenset(str(n) for n, p in changed.items() if _is_small(p)),
@@ -155,7 +154,9 @@ def _is_small(pin: Pin) -> bool:
     """Known to be few rows; unknown counts are not small."""
     assert pin.change is not None
     counts = pin.change.counts.as_dict().values()
-    return all(c is not None for c in counts) and sum(c or 0 for c in counts) <= BROADCAST_ROWS
+    if all(c is not None for c in counts):
+        return sum(c or 0 for c in counts) <= BROADCAST_ROWS
+    return pin.change.volume is not None and pin.change.volume <= BROADCAST_ROWS
 
 
 def following_state(

@@ -5,7 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-STATE_VERSION = 1
+STATE_VERSION = 2
+
+#: How refreshes write: MERGE into the stored rows, or rows and tombstones appended (storage/live_rows.py).
+MERGE_MODE, LOG_MODE = "merge", "log"
+
+#: Begins the user metadata of a commit by log; the state follows.
+METADATA_MARK = "dbt-ivm "
 
 
 class UnreadableState(Exception):
@@ -22,7 +28,27 @@ class SourceState:
 
 
 @dataclass(frozen=True)
+class RowCounts:
+    inserted: int | None = 0
+    updated: int | None = 0
+    deleted: int | None = 0
+
+    def as_dict(self) -> dict[str, int | None]:
+        return {"inserted": self.inserted, "updated": self.updated, "deleted": self.deleted}
+
+
+@dataclass(frozen=True)
 class State:
+    """What the storage table reflects after the commit that wrote this.
+
+    Args:
+        rows: data rows before that commit, when known.
+        mode: how refreshes write; it only changes in a commit that both modes respect.
+        epoch: names the sequence of commits by log, so that a rebuilt table starts a new one.
+        adds_only: that commit wrote no tombstones.
+        counts: rows changed by that commit; only commits by log know them.
+    """
+
     seq: int
     fingerprint: str
     sources: dict[str, SourceState]
@@ -30,10 +56,18 @@ class State:
     rows: int | None = None
     distrusted: tuple[str, ...] = ()
     is_empty_build: bool = False
+    mode: str = MERGE_MODE
+    epoch: int = 0
+    adds_only: bool = False
+    counts: RowCounts | None = None
 
     def to_json(self) -> str:
-        """The text in the state row; the sequence number has a column of its own."""
+        """The text in the state row."""
         document = {
+            "seq": self.seq,
+            "mode": self.mode,
+            "epoch": self.epoch,
+            "adds_only": self.adds_only,
             "state_version": STATE_VERSION,
             "fingerprint": self.fingerprint,
             "sources": {n: {"version": s.version, "commit": s.commit} for n, s in sorted(self.sources.items())},
@@ -45,34 +79,36 @@ class State:
         return json.dumps(document, sort_keys=True)
 
     @staticmethod
+    def from_metadata(text: str) -> State:
+        """The state in a commit's user metadata."""
+        return State.from_row(text.removeprefix(METADATA_MARK), None)
+
+    @staticmethod
     def from_row(text: object, seq: object) -> State:
+        """The state in a state row; the row's own sequence number is the one that counts."""
         try:
             document = json.loads(str(text))
             if document["state_version"] != STATE_VERSION:
                 raise UnreadableState(f"its state has version {document['state_version']}, not {STATE_VERSION}")
             return State(
-                seq=int(str(seq)),
+                seq=int(str(document["seq"] if seq is None else seq)),
                 fingerprint=document["fingerprint"],
                 sources={n: SourceState(s["version"], s["commit"]) for n, s in document["sources"].items()},
                 storage_version=document["storage_version"],
                 rows=document["rows"],
                 distrusted=tuple(document["distrusted"]),
                 is_empty_build=document["is_empty_build"],
+                mode=document["mode"],
+                epoch=document["epoch"],
+                adds_only=document["adds_only"],
+                counts=RowCounts(document["inserted"], document["updated"], document["deleted"])
+                if "inserted" in document
+                else None,
             )
         except UnreadableState:
             raise
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UnreadableState(f"its state row cannot be read ({type(error).__name__}: {error})") from error
-
-
-@dataclass(frozen=True)
-class RowCounts:
-    inserted: int | None = 0
-    updated: int | None = 0
-    deleted: int | None = 0
-
-    def as_dict(self) -> dict[str, int | None]:
-        return {"inserted": self.inserted, "updated": self.updated, "deleted": self.deleted}
 
 
 @dataclass(frozen=True)
@@ -82,6 +118,7 @@ class SourceChange:
     Args:
         maintenance_only: only commits that move no data (OPTIMIZE, properties).
         insert_only: every commit only added rows.
+        volume: rows written by commits whose effect on the rows is not told by their counts.
         problem: why the change cannot be read, as the reason for a full refresh.
     """
 
@@ -89,6 +126,7 @@ class SourceChange:
     insert_only: bool = False
     maintenance_only: bool = False
     problem: str = ""
+    volume: int | None = None
 
 
 @dataclass(frozen=True)

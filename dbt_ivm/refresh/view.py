@@ -17,9 +17,10 @@ from dbt_ivm.operators import Operator, Scan
 from dbt_ivm.optimizer import RULES, Rule, optimize
 from dbt_ivm.refresh.options import Options
 from dbt_ivm.storage.layout import Layout, Shape, choose_layout, opaque_layout
+from dbt_ivm.storage.live_rows import from_live_rows
 
 #: Part of every fingerprint: storage written by another planner is rebuilt, not guessed at.
-PLANNER_VERSION = 1
+PLANNER_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,16 @@ class CompiledView:
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
     def facade_select(
-        self, storage: exp.Expr, outputs: tuple[tuple[str, str], ...] = (), token: str = ""
+        self,
+        storage: exp.Expr,
+        outputs: tuple[tuple[str, str], ...] = (),
+        token: str = "",
+        live: bool = False,
     ) -> exp.Select:
         """The query's rows from the storage table; ``token`` becomes a comment in the text.
 
         Args:
+            live: the table may hold tombstones.
             outputs: names (as the user wrote them) and Spark types of the query's columns; types make computed
                 columns exact.
         """
@@ -66,10 +72,14 @@ class CompiledView:
             if kind and not projection.is_reference:
                 value = nodes.cast(value, kind)
             select.select(exp.alias_(value, nodes.name(name)), copy=False)
-        data = exp.EQ(this=nodes.column(names.PART), expression=exp.Literal.number(names.DATA_PART))
+        if live:
+            assert isinstance(storage, exp.Table)
+            select = from_live_rows(select, storage, self.layout.identity)
+        else:
+            data = exp.EQ(this=nodes.column(names.PART), expression=exp.Literal.number(names.DATA_PART))
+            select = select.from_(storage).where(data, copy=False)
         if token:
-            data.add_comments([token])
-        select = select.from_(storage).where(data, copy=False)
+            select.args["where"].this.add_comments([token])
         if self.layout.facade_filter is not None:
             select = select.where(self.layout.facade_filter.copy(), copy=False)
         return select

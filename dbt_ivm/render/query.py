@@ -27,6 +27,7 @@ from dbt_ivm.operators import (
     UnionAll,
 )
 from dbt_ivm.render.block import Block, SideJoin, Source
+from dbt_ivm.storage.live_rows import STORED, from_live_rows
 
 ADDED_CHANGES = ("insert", "update_postimage")
 
@@ -143,8 +144,13 @@ class Renderer:
         if plan.version is not None:
             literal = exp.Literal.number(plan.version)
             table.set("version", exp.Version(this="VERSION", expression=literal, kind="AS OF"))
+        outputs: dict[str, exp.Expr] = {f.name: _qualified(f.column, alias) for f in plan.fields}
+        if plan.live:
+            columns = dict.fromkeys(f.column for f in plan.fields)
+            rows = exp.Select(expressions=[nodes.column(c, STORED) for c in columns])
+            return Block(outputs, (Source(alias, nodes.aliased(from_live_rows(rows, table, plan.live), alias)),))
         table.set("alias", nodes.alias(alias))
-        return Block({f.name: _qualified(f.column, alias) for f in plan.fields}, (Source(alias, table),))
+        return Block(outputs, (Source(alias, table),))
 
     def scan_changes(self, plan: ScanChanges) -> Block:
         alias = self.alias("c")
@@ -159,7 +165,16 @@ class Renderer:
         added = exp.In(this=kind, expressions=[exp.Literal.string(k) for k in ADDED_CHANGES])
         sign = exp.Case(ifs=[exp.If(this=added, true=exp.Literal.number(1))], default=exp.Literal.number(-1))
         outputs: dict[str, exp.Expr] = {f.name: _qualified(f.column, alias) for f in plan.fields}
-        outputs[names.WEIGHT] = nodes.cast(sign, "bigint")
+        weight: exp.Expr = nodes.cast(sign, "bigint")
+        if plan.live:
+            part = _qualified(names.PART, alias)
+            is_dead = exp.EQ(this=part, expression=exp.Literal.number(names.TOMBSTONE_PART))
+            weight = exp.Case(ifs=[exp.If(this=is_dead, true=exp.Neg(this=weight.copy()))], default=weight)
+            as_data = exp.Literal.number(names.DATA_PART)
+            for f in plan.fields:
+                if f.column.lower() == names.PART:
+                    outputs[f.name] = exp.Case(ifs=[exp.If(this=is_dead.copy(), true=as_data)], default=part.copy())
+        outputs[names.WEIGHT] = weight
         return Block(outputs, (Source(alias, feed),))
 
     def one_row(self, plan: OneRow) -> Block:

@@ -53,5 +53,29 @@ def create_clause(storage: RelationName, options: TableOptions) -> str:
     return "\n".join(lines)
 
 
+def insert_rows(storage: RelationName, query: str, options: dict[str, str]) -> str:
+    """INSERT with options of this one commit (session settings would reach other threads)."""
+    return f"INSERT INTO {storage} WITH ({_pairs(options)}) BY NAME\n{query}"
+
+
+def replace_rows(storage: RelationName, query: str, options: dict[str, str]) -> str:
+    """All rows replaced in one commit that changes none for readers: the change feed stays silent."""
+    silent = {**options, "dataChange": "false", "partitionOverwriteMode": "static"}
+    return f"INSERT OVERWRITE {storage} WITH ({_pairs(silent)}) BY NAME\n{query}"
+
+
+def commit_options(epoch: int, seq: int, metadata: str) -> dict[str, str]:
+    """Compare-and-set by Delta itself: of all commits with this sequence number at most one is written.
+
+    A later one is skipped, one at the same time fails.  The state stands in the commit too, where the next refresh
+    finds it without reading the table.
+    """
+    return {"txnAppId": f"dbt_ivm-{epoch}", "txnVersion": str(seq), "userMetadata": metadata}
+
+
+def _pairs(options: dict[str, str]) -> str:
+    return ", ".join(f"{_literal(k)} = {_literal(v)}" for k, v in sorted(options.items()))
+
+
 def _literal(text: str) -> str:
     return exp.Literal.string(text).sql(dialect="spark")

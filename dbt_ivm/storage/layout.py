@@ -9,6 +9,7 @@ OPAQUE      no incremental plan; the query's rows as they are, rebuilt in full
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 
@@ -21,6 +22,9 @@ from dbt_ivm.catalog.tables import Key, Table
 from dbt_ivm.operators import Aggregate, Filter, Operator, Project, Projection, col
 from dbt_ivm.render.block import grouped
 from dbt_ivm.storage.measures import StoredMeasures, store_measures
+
+#: Names that can be listed in a table property.
+SIMPLE_NAME = re.compile(r"\w+$")
 
 
 class Shape(Enum):
@@ -47,6 +51,12 @@ class Layout:
     def stored(self) -> tuple[str, ...]:
         """Stored columns without the bookkeeping ones every storage table has."""
         return self.rows.column_names if self.rows is not None else tuple(p.name for p in self.facade)
+
+    @property
+    def can_log(self) -> bool:
+        """Whether stored rows have an identity that tombstones can name."""
+        keyed = self.shape in (Shape.KEYED, Shape.GROUPS, Shape.RECOMPUTED)
+        return keyed and bool(self.identity) and all(SIMPLE_NAME.match(c) for c in self.identity)
 
     @property
     def payload(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ Sources are laid out so that a statement reads what Delta would give it:
 
     db.t VERSION AS OF n            the table  t__v<n>
     TABLE_CHANGES('db.t', a, b)     the rows of  t__changes  with _commit_version between a and b
+    INSERT … WITH (txnVersion = n)  does nothing when n was written before, as in Delta
     MERGE                           its source is evaluated once, as Delta does; a target row that two source rows
                                     match is an error, as in Delta
 """
@@ -11,6 +12,7 @@ Sources are laid out so that a statement reads what Delta would give it:
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable
 
 import duckdb
@@ -21,6 +23,9 @@ STORAGE = "db.model__ivm"
 SOURCE = "merge_source"
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # hints and table properties do not exist here
+
+#: INSERT with the options of one commit, which the parser does not know.
+INSERT = re.compile(r"INSERT (INTO|OVERWRITE) (\S+) WITH \((.*)\) BY NAME\n")
 
 Row = tuple[object, ...]
 
@@ -35,6 +40,7 @@ class Duck:
     def __init__(self) -> None:
         self.connection = duckdb.connect(":memory:", config={"threads": 1})
         self.tables: list[str] = []
+        self.transactions: dict[tuple[str, str], int] = {}
 
     def create(self, name: str, columns: dict[str, str], rows: Iterable[Row]) -> None:
         """A table with these rows; types are DuckDB's."""
@@ -53,14 +59,33 @@ class Duck:
 
     def run(self, sql: str) -> None:
         """Execute one planned statement."""
+        inserted = INSERT.match(sql)
+        if inserted:
+            self._insert(inserted, sql[inserted.end() :])
+            return
         tree = sqlglot.parse_one(sql, read="spark")
         if isinstance(tree, exp.Merge):
             self._merge(tree)
             return
         if isinstance(tree, exp.Create):
             tree.set("properties", None)
+            self.transactions.clear()
             self.tables.append(local_name(STORAGE))
         self.connection.execute(to_duckdb(tree))
+
+    def _insert(self, head: re.Match[str], query: str) -> None:
+        """Delta writes a commit of one application once: a sequence number it has seen is skipped."""
+        kind, relation, options = head.groups()
+        application, seq = (re.search(rf"'{o}' = '([^']*)'", options) for o in ("txnAppId", "txnVersion"))
+        assert application and seq
+        name, number = local_name(relation), int(seq[1])
+        if self.transactions.get((name, application[1]), 0) >= number:
+            return
+        rows = to_duckdb(sqlglot.parse_one(query, read="spark"))
+        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {SOURCE} AS {rows}")
+        empty = f"DELETE FROM {name}; " if kind == "OVERWRITE" else ""
+        self.connection.execute(f"BEGIN; {empty}INSERT INTO {name} BY NAME SELECT * FROM {SOURCE}; COMMIT")
+        self.transactions[(name, application[1])] = number
 
     def rows(self, sql: str) -> list[Row]:
         """The rows of a DuckDB query."""
@@ -94,11 +119,13 @@ def to_duckdb(tree: exp.Expr, versions: dict[str, int] | None = None) -> str:
         elif isinstance(node, exp.Anonymous):
             if node.name.upper() == "RAISE_ERROR":
                 node.set("this", "error")
+            elif node.name.upper() == "XXHASH64":
+                node.set("this", "hash")
             elif node.name.upper() == "MONOTONICALLY_INCREASING_ID":
                 node.replace(exp.Window(this=exp.RowNumber()))
         elif isinstance(node, exp.GenerateSeries):
             node.set("end", _positive(node.args["end"]))
-        elif isinstance(node, exp.Join) and node.kind == "SEMI":
+        elif isinstance(node, exp.Join) and node.kind in ("SEMI", "ANTI"):
             node.set("side", None)
         elif isinstance(node, exp.Select):
             node.set("hint", None)

@@ -28,7 +28,11 @@ from dbt_ivm.api import plan_view
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog
 from dbt_ivm.optimizer import RULES
+from dbt_ivm.refresh.compact import compact
+from dbt_ivm.refresh.mode import chosen_mode
+from dbt_ivm.refresh.options import Options
 from dbt_ivm.refresh.plan import RefreshPlan
+from dbt_ivm.refresh.state import LOG_MODE, RowCounts, State
 from dbt_ivm.refresh.view import compile_view
 from tests.property.duck import STORAGE, Duck, Row, local_name, to_duckdb
 from tests.property.sources import OPERATIONS, Operation, Source, Timeline, operations_on, rows_of, sources
@@ -44,6 +48,9 @@ WAYS = {
     "merge by row",
     "merge by group",
     "merge recomputed groups",
+    "log by key",
+    "log by group",
+    "log recomputed groups",
     "state only",
 }
 DUCK = Duck()
@@ -58,6 +65,8 @@ class History:
     initial: list[list[Row]]
     batches: list[list[tuple[int, Operation]]]
     rules_on: bool
+    apply: str = "auto"
+    compactions: frozenset[int] = frozenset()
 
 
 @st.composite
@@ -74,7 +83,9 @@ def histories(draw: Any, keyed: bool = False) -> History:
         touched = draw(st.one_of(st.just(used), st.lists(st.sampled_from(used), max_size=4))) if used else []
         batch = [(number, draw(operations_on(tables[number], kinds))) for number in touched]
         batches.append(batch)
-    return History(tables, sql, initial, batches, draw(st.booleans()))
+    apply = draw(st.sampled_from(["log", "log", "merge"]))
+    compactions = frozenset(draw(st.sets(st.integers(0, len(batches) - 1))))
+    return History(tables, sql, initial, batches, draw(st.booleans()), apply, compactions)
 
 
 class Run:
@@ -99,7 +110,10 @@ class Run:
         self.view = compile_view(history.sql, Catalog.of(self.tables), rules=self.rules)
         assert self.view.refusal is None, self.view.refusal
         self.query = sqlglot.parse_one(history.sql, read="spark")
-        self.facade = to_duckdb(self.view.facade_select(RelationName.parse(STORAGE).table()))
+        self.options = {"apply": history.apply}
+        self.mode = chosen_mode(Options.of(self.options), self.view.layout)
+        storage = RelationName.parse(STORAGE).table()
+        self.facade = to_duckdb(self.view.facade_select(storage, live=self.mode == LOG_MODE))
         self.seq = 1
 
     def _pin(self) -> dict[str, int]:
@@ -109,7 +123,12 @@ class Run:
 
     def build(self) -> None:
         plan = plan_view(
-            self.history.sql, self.tables, model=MODEL, versions=_qualified(self.pins[0]), rules=self.rules
+            self.history.sql,
+            self.tables,
+            model=MODEL,
+            versions=_qualified(self.pins[0]),
+            options=self.options,
+            rules=self.rules,
         )
         assert (plan.strategy, plan.way) == ("create", "rewrite")
         DUCK.run(plan.steps[0].sql)
@@ -132,6 +151,7 @@ class Run:
             changes=changes,
             versions=_qualified(now),
             insert_only=only,
+            options=self.options,
             seq=self.seq,
             rules=self.rules,
         )
@@ -149,10 +169,27 @@ class Run:
             DUCK.run(step.sql)
             self.seq += 1
         stored = self.stored()
+        self.check_counts(before, stored, plan)
         after = Counter(row[:-1] for row in stored)
         written = {row[:-1] for row in stored if row[-1] == self.seq} if plan.steps else set()
         rewritten = [row for row in written if after[row] <= before[row]]
         assert not rewritten, f"rows written without a change: {rewritten}"
+
+    def check_counts(self, before: Counter[Row], stored: list[Row], plan: RefreshPlan) -> None:
+        """The state row of a commit by log tells how many rows it changed."""
+        if self.mode != LOG_MODE or not plan.steps:
+            return
+        text = DUCK.rows(
+            f"SELECT {names.STATE} FROM {local_name(STORAGE)} WHERE {names.PART} = 1 AND {names.SEQ} = {self.seq}"
+        )
+        counts = State.from_row(text[0][0], self.seq).counts
+        assert counts is not None
+        dead = DUCK.rows(
+            f"SELECT {names.STATE} FROM {local_name(STORAGE)} WHERE {names.PART} = 2 AND {names.SEQ} = {self.seq}"
+        )
+        kinds = Counter(kind for (kind,) in dead)
+        added = len(stored) - before.total()
+        assert counts == RowCounts(added - kinds["updated"], kinds["updated"], kinds["deleted"]), (counts, kinds)
 
     def stored(self) -> list[Row]:
         """The stored data rows; the refresh that wrote each comes last."""
@@ -168,7 +205,20 @@ class Run:
         found = self.shown()
         assert same_bag(found, expected), f"\nshown    {sorted_rows(found)}\nexpected {sorted_rows(expected)}"
         state = DUCK.rows(f"SELECT {names.SEQ} FROM {local_name(STORAGE)} WHERE {names.PART} = 1")
-        assert state == [(self.seq,)], state
+        assert max(state) == (self.seq,), state
+        assert self.mode == LOG_MODE or len(state) == 1, state
+
+    def compact(self) -> None:
+        """Nothing changes for readers, and only live rows are left."""
+        if self.mode != LOG_MODE:
+            return
+        before = Counter(self.shown())
+        self.seq += 1
+        state = State(self.seq, self.view.fingerprint, {}, mode=self.mode)
+        DUCK.run(compact(self.view.layout, RelationName.parse(STORAGE), None, state))
+        assert Counter(self.shown()) == before
+        parts = Counter(part for (part,) in DUCK.rows(f"SELECT {names.PART} FROM {local_name(STORAGE)}"))
+        assert parts[names.TOMBSTONE_PART] == 0 and parts[names.STATE_PART] == 1, parts
 
 
 def _qualified(versions: dict[str, int]) -> dict[str, int]:
@@ -242,6 +292,9 @@ def check_refreshes(history: History) -> None:
     for number in range(len(history.batches)):
         run.apply(run.plan(number))
         run.check(number + 1)
+        if number in history.compactions:
+            run.compact()
+            run.check(number + 1)
 
 
 def check_refreshes_with_violations(history: History) -> None:

@@ -11,17 +11,21 @@ from __future__ import annotations
 
 from dbt_ivm.refresh.apply.append import append
 from dbt_ivm.refresh.apply.context import Applied, ApplyContext
+from dbt_ivm.refresh.apply.log import log
 from dbt_ivm.refresh.apply.merge_bag import merge_bag
 from dbt_ivm.refresh.apply.merge_groups import merge_groups
 from dbt_ivm.refresh.apply.merge_keyed import merge_keyed
 from dbt_ivm.refresh.apply.merge_recomputed import merge_recomputed
 from dbt_ivm.refresh.apply.state_only import state_only
+from dbt_ivm.refresh.state import LOG_MODE
 from dbt_ivm.storage.layout import Shape
 
 __all__ = ["Applied", "ApplyContext", "apply_change"]
 
 
 def apply_change(ctx: ApplyContext) -> Applied:
+    if ctx.state.mode == LOG_MODE:
+        return log(ctx)
     if ctx.change is None:
         return state_only(ctx)
     if ctx.layout.shape is Shape.GROUPS:

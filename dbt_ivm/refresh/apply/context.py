@@ -12,6 +12,7 @@ from dbt_ivm.analysis.growth import only_adds_rows
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.delta.context import DeltaContext
 from dbt_ivm.operators import Aggregate, Operator
+from dbt_ivm.refresh.state import State
 from dbt_ivm.render.merge import (
     case,
     equal,
@@ -24,7 +25,7 @@ from dbt_ivm.render.merge import (
     when_matched,
     when_not_matched,
 )
-from dbt_ivm.render.query import render_query
+from dbt_ivm.render.query import render_query, sql_text
 from dbt_ivm.storage.layout import Layout
 
 DRIFT = "IVM_DRIFT the storage table does not hold what the change removes "
@@ -37,8 +38,12 @@ class Applied:
     """The statement, and the delta plan it came from (for explain)."""
 
     way: str
-    statement: exp.Expr
+    statement: exp.Expr | str
     delta: Operator | None
+
+    @property
+    def sql(self) -> str:
+        return self.statement if isinstance(self.statement, str) else sql_text(self.statement)
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class ApplyContext:
     deltas: DeltaContext
     storage: RelationName
     seq: int
-    state: str
+    state: State
     changed: frozenset[RelationName]
     insert_only: frozenset[RelationName]
     small: frozenset[str]
@@ -96,7 +101,7 @@ class ApplyContext:
             copy=False,
         )
         state = exp.select(*(exp.alias_(given.get(c, exp.Null()), c, quoted=True) for c in columns)).select(
-            exp.alias_(exp.Literal.string(self.state), names.STATE, quoted=True),
+            exp.alias_(exp.Literal.string(self.state.to_json()), names.STATE, quoted=True),
             exp.alias_(expected or nodes.cast(number(self.seq), "bigint"), names.EXPECTED, quoted=True),
             exp.alias_(number(names.STATE_PART), names.PART, quoted=True),
         )

@@ -49,23 +49,38 @@ PICK = {"min": "LEAST", "max": "GREATEST"}
 
 
 def merge_groups(ctx: ApplyContext) -> Applied:
-    measures = ctx.layout.measures
-    assert measures is not None
     group = ctx.layout.identity
-    changes: Operator = Aggregate(
-        ctx.required_change,
-        group,
-        tuple(m for p in measures.partials for m in _changes(p)),
-        is_global=ctx.layout.aggregate.is_global,
-    )
-    extrema = measures.having("min", "max")
-    if extrema and not ctx.only_adds:
-        changes = _with_recomputed(ctx, changes, extrema)
+    changes = group_changes(ctx)
+    if may_lose_extrema(ctx):
+        wanted = (*group, *(p.name for p in _extrema(ctx)))
+        looked_up = LeftLookup(changes, stored_groups(ctx, wanted), tuple((g, stored_name(g)) for g in group))
+        changes = with_recomputed(ctx, looked_up, changes.column_names)
     rows = ctx.query(changes)
     using = ctx.with_state_row(rows, changes.column_names)
     on = [ctx.same_part(), *(null_safe_equal(target(k), source(k)) for k in group)]
     recomputed = names.RECOMPUTED in changes.column_names
     return Applied("merge by group", merge_into(ctx.storage, using, on, _clauses(ctx, recomputed)), changes)
+
+
+def group_changes(ctx: ApplyContext) -> Operator:
+    """Per group what the change adds to each stored column."""
+    measures = ctx.layout.measures
+    assert measures is not None
+    return Aggregate(
+        ctx.required_change,
+        ctx.layout.identity,
+        tuple(m for p in measures.partials for m in _changes(p)),
+        is_global=ctx.layout.aggregate.is_global,
+    )
+
+
+def _extrema(ctx: ApplyContext) -> tuple[Partial, ...]:
+    assert ctx.layout.measures is not None
+    return ctx.layout.measures.having("min", "max")
+
+
+def may_lose_extrema(ctx: ApplyContext) -> bool:
+    return bool(_extrema(ctx)) and not ctx.only_adds
 
 
 def _changes(partial: Partial) -> list[Measure]:
@@ -104,7 +119,8 @@ def _new(partial: Partial) -> str:
     return f"{partial.name}_new"
 
 
-def _stored(name: str) -> str:
+def stored_name(name: str) -> str:
+    """A stored column next to the changes."""
     return f"{names.PREFIX}stored_{name}"
 
 
@@ -112,16 +128,19 @@ def _found(name: str) -> str:
     return f"{names.PREFIX}found_{name}"
 
 
-def _with_recomputed(ctx: ApplyContext, changes: Operator, extrema: tuple[Partial, ...]) -> Operator:
+def stored_groups(ctx: ApplyContext, columns: tuple[str, ...], live: tuple[str, ...] = ()) -> Operator:
+    """Columns of the stored groups; ``live`` is the identity of a table that may hold dead rows."""
+    fields = (*(Field(stored_name(n), n) for n in columns), Field(stored_name(names.PART), names.PART))
+    scan = Scan(ctx.storage, fields, live=live)
+    return scan if live else Filter(scan, equal(col(stored_name(names.PART)), names.DATA_PART))
+
+
+def with_recomputed(ctx: ApplyContext, looked_up: Operator, kept: tuple[str, ...]) -> Operator:
     """Mark groups whose extremum may have gone and look up their values in the sources."""
-    group = ctx.layout.identity
-    wanted = (*group, *(p.name for p in extrema))
-    fields = (*(Field(_stored(n), n) for n in wanted), Field(_stored(names.PART), names.PART))
-    storage = Filter(Scan(ctx.storage, fields), equal(col(_stored(names.PART)), names.DATA_PART))
-    looked_up = LeftLookup(changes, storage, tuple((g, _stored(g)) for g in group))
+    group, extrema = ctx.layout.identity, _extrema(ctx)
     at_risk = exp.or_(*(_may_be_gone(p) for p in extrema))
     flag = Projection(names.RECOMPUTED, case(at_risk, number(1), number(0)))
-    flagged = Project(looked_up, (*(Projection(n, col(n)) for n in changes.column_names), flag))
+    flagged = Project(looked_up, (*(Projection(n, col(n)) for n in kept), flag))
     risky = Filter(flagged, equal(col(names.RECOMPUTED), 1))
     if group:
         affected = restrict_to(ctx.post, risky, group)
@@ -142,7 +161,7 @@ def _with_recomputed(ctx: ApplyContext, changes: Operator, extrema: tuple[Partia
 
 def _may_be_gone(partial: Partial) -> exp.Expr:
     """A removed value that is as extreme as what is stored or added."""
-    extreme = exp.func(PICK[partial.role], col(_stored(partial.name)), col(_added(partial)))
+    extreme = exp.func(PICK[partial.role], col(stored_name(partial.name)), col(_added(partial)))
     compare = exp.LTE if partial.role == "min" else exp.GTE
     return compare(this=col(_removed(partial)), expression=extreme)
 
@@ -153,13 +172,13 @@ def _clauses(ctx: ApplyContext, recomputed: bool) -> list[exp.When]:
     keys = tuple(source(k) for k in ctx.layout.identity)
     total = exp.Add(this=target(names.COUNT), expression=source(names.COUNT))
     drift = nodes.cast(fail(DRIFT, *keys), "bigint")
-    new = {p.name: _value(p, target(p.name), recomputed) for p in measures.partials}
-    first = {p.name: _value(p, None, recomputed) for p in measures.partials}
+    new = {p.name: new_value(p, target(p.name), recomputed) for p in measures.partials}
+    first = {p.name: new_value(p, None, recomputed) for p in measures.partials}
     whens = [ctx.compare_and_set()]
     whens.append(when_matched(exp.LT(this=total, expression=number(0)), update({names.COUNT: drift})))
     if not ctx.layout.aggregate.is_global:
         whens.append(when_matched(equal(total.copy(), 0), delete()))
-    changed = exp.or_(*(_changes_value(p, new[p.name]) for p in measures.partials))
+    changed = exp.or_(*(changes_value(p, new[p.name]) for p in measures.partials))
     whens += [
         when_matched(changed, update({**new, names.SEQ: number(ctx.seq + 1)})),
         when_not_matched(
@@ -172,7 +191,7 @@ def _clauses(ctx: ApplyContext, recomputed: bool) -> list[exp.When]:
     return whens
 
 
-def _value(partial: Partial, stored: exp.Expr | None, recomputed: bool) -> exp.Expr:
+def new_value(partial: Partial, stored: exp.Expr | None, recomputed: bool) -> exp.Expr:
     """The new value of a stored column; ``stored`` is None for a new group."""
     if partial.role in ("count", "nonnull"):
         return exp.Add(this=stored, expression=source(partial.name)) if stored is not None else source(partial.name)
@@ -195,7 +214,7 @@ def _sum(partial: Partial, stored: exp.Expr | None) -> exp.Expr:
     return case(exp.GT(this=left, expression=number(0)), total)
 
 
-def _changes_value(partial: Partial, new: exp.Expr) -> exp.Expr:
+def changes_value(partial: Partial, new: exp.Expr) -> exp.Expr:
     if partial.role in ("min", "max"):
         return differs(target(partial.name), new.copy())
     return exp.NEQ(this=source(partial.name), expression=number(0))

@@ -29,7 +29,7 @@ from dbt_ivm.render.merge import (
 
 def merge_recomputed(ctx: ApplyContext) -> Applied:
     group, payload = ctx.layout.identity, ctx.layout.payload
-    rows = _global(ctx) if not group else _groups(ctx)
+    rows = _global(ctx) if not group else recomputed_groups(ctx)
     using = ctx.with_state_row(ctx.query(rows), rows.column_names)
     on = [ctx.same_part(), *(null_safe_equal(target(k), source(k)) for k in group)]
     whens = [ctx.compare_and_set()]
@@ -51,7 +51,7 @@ def _global(ctx: ApplyContext) -> Operator:
     return Aggregate(ctx.post, (), ctx.layout.aggregate.measures, is_global=True)
 
 
-def _groups(ctx: ApplyContext) -> Operator:
+def recomputed_groups(ctx: ApplyContext) -> Operator:
     group = ctx.layout.identity
     change = ctx.required_change
     affected = Aggregate(Project.keeping(change, group), group)

@@ -5,22 +5,25 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dbt_ivm import names, nodes
+from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.refresh.apply.context import STALE, Applied, ApplyContext
+from dbt_ivm.refresh.state import State
 from dbt_ivm.render.merge import case, equal, fail, number
+from dbt_ivm.render.query import sql_text
 
 
 def state_only(ctx: ApplyContext) -> Applied:
-    seq = nodes.column(names.SEQ)
-    found = fail(STALE, seq)
+    return Applied("state only", change_state(ctx.storage, ctx.seq, ctx.state), None)
+
+
+def change_state(storage: RelationName, seq: int, state: State) -> str:
+    """The state row replaced, if it still has the sequence number this refresh has read."""
+    found = nodes.column(names.SEQ)
     values = {
-        names.STATE: exp.Literal.string(ctx.state),
-        names.SEQ: case(equal(seq, ctx.seq), nodes.cast(number(ctx.seq + 1), "bigint"), found),
+        names.STATE: exp.Literal.string(state.to_json()),
+        names.SEQ: case(equal(found, seq), nodes.cast(number(seq + 1), "bigint"), fail(STALE, found)),
     }
-    statement = exp.update(ctx.storage.table(), None, dialect="spark")
-    statement.set(
-        "expressions",
-        [exp.EQ(this=nodes.column(n), expression=v) for n, v in values.items()],
-    )
-    part = nodes.column(names.PART)
-    statement.set("where", exp.Where(this=equal(part, names.STATE_PART)))
-    return Applied("state only", statement, None)
+    statement = exp.update(storage.table(), None, dialect="spark")
+    statement.set("expressions", [exp.EQ(this=nodes.column(n), expression=v) for n, v in values.items()])
+    statement.set("where", exp.Where(this=equal(nodes.column(names.PART), names.STATE_PART)))
+    return sql_text(statement)

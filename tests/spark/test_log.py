@@ -1,0 +1,128 @@
+"""Refreshes by log on real Delta: readers, models downstream, compaction, changing between log and merge, crashes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dbt_ivm.refresh import compact
+from tests.spark.project import Project
+from tests.spark.test_protocol import Killed, change, nothing, prepared, watched
+
+LOG = {"ivm": {"apply": "log"}}
+JOIN = (
+    "select o.id, o.customer, o.amount, c.segment from {{ source('raw','orders') }} o"
+    " join {{ source('raw','customer') }} c on o.customer = c.id"
+)
+
+
+def parts(project: Project, model: str = "m") -> dict[int, int]:
+    """Stored rows by part: data, state, tombstones."""
+    rows = project.sql(f"select __ivm_part, count(*) from {project.schema}.{model}__ivm group by 1")
+    return {row[0]: row[1] for row in rows}
+
+
+def test_models_downstream_follow_through_lag_and_compaction(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared(project)
+    project.model("m", JOIN, meta=LOG)
+    project.model(
+        "grouped", "select segment, sum(amount) as s, max(amount) as m from {{ ref('m') }} group by 1", meta=LOG
+    )
+    project.model("merged", "select id, segment from {{ ref('m') }} where amount > 3")
+    names = ("m", "grouped", "merged")
+    project.run()
+    s = project.schema
+    project.sql(f"update {s}.orders set amount = 7 where id = 2")
+    change(project, 1)
+    results = project.run()
+    assert {n: (results[n]["strategy"], results[n]["way"]) for n in names} == {
+        "m": ("incremental", "log by key"),
+        "grouped": ("incremental", "log by group"),
+        "merged": ("incremental", "merge by key"),
+    }
+    assert results["m"]["rows"] == {"inserted": 1, "updated": 1, "deleted": 0}
+    assert parts(project) == {0: 4, 1: 2, 2: 1}
+    for name in names:
+        project.assert_equal(name)
+
+    # the parent alone moves on: a key deleted and inserted again, then compaction
+    project.sql(f"delete from {s}.orders where id = 2")
+    project.run("--select", "m")
+    project.sql(f"insert into {s}.orders values (2, 2, 9)")
+    monkeypatch.setattr(compact, "MOST_REFRESHES", 1)
+    results = project.run("--select", "m")
+    monkeypatch.undo()
+    assert results["m"]["way"] == "append, then compaction"
+    assert parts(project) == {0: 3, 1: 1}
+    project.assert_equal("m")
+    results = project.run()
+    assert {n: results[n]["strategy"] for n in names} == {
+        "m": "none",
+        "grouped": "incremental",
+        "merged": "incremental",
+    }
+    for name in names:
+        project.assert_equal(name)
+
+    # a rebuilt parent reaches its children as the true difference, tombstones of the old table included
+    project.sql(f"update {s}.customer set segment = 'z' where id = 1")
+    project.run("--select", "m")
+    project.sql(f"update {s}.orders set amount = 1 where id = 2")
+    project.run("--select", "m", "--full-refresh")
+    results = project.run("--select", "grouped", "merged")
+    assert {r["strategy"] for r in results.values()} == {"incremental"}
+    for name in names:
+        project.assert_equal(name)
+
+
+def test_a_model_moves_between_merge_and_log_without_a_rebuild(project: Project) -> None:
+    prepared(project)
+    project.run()
+    for number, (apply, way) in enumerate([("log", "log by key"), ("merge", "merge by key"), ("log", "log by key")]):
+        project.model("m", JOIN.replace("o.customer, ", ""), meta={"ivm": {"apply": apply}})
+        change(project, number)
+        result = project.run()["m"]
+        assert (result["strategy"], result["way"]) == ("incremental", way)
+        project.assert_equal("m")
+        assert (2 in parts(project)) == (apply == "log")
+
+
+def test_a_run_that_comes_second_writes_nothing(project: Project) -> None:
+    prepared(project)
+    project.model("m", JOIN, meta=LOG)
+    project.run()
+    change(project, 1)
+
+    def other_run(number: int, sql: str, when: str) -> None:
+        if sql.startswith("INSERT") and when == "before":
+            project.sql(sql.replace('"storage_version": ', '"storage_version": 9'))
+
+    with watched(other_run):
+        failed = project.run(expect_success=False)["m"]
+    assert "IVM_CONCURRENT" in failed["message"] and "Run the model again" in failed["message"]
+    assert parts(project)[1] == 2
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("statement", ["INSERT INTO", "INSERT OVERWRITE"])
+def test_killed_around_each_commit(
+    project: Project, monkeypatch: pytest.MonkeyPatch, statement: str, moment: str
+) -> None:
+    prepared(project)
+    project.model("m", JOIN, meta=LOG)
+    project.run()
+    change(project, 1)
+    monkeypatch.setattr(compact, "MOST_REFRESHES", 1)
+
+    def kill(number: int, sql: str, when: str) -> None:
+        if sql.startswith(statement) and when == moment:
+            raise Killed("Killed")
+
+    with watched(kill):
+        project.run(expect_success=False)
+    change(project, 2)
+    with watched(nothing):
+        result: dict[str, Any] = project.run()["m"]
+    assert result["strategy"] == "incremental"
+    project.assert_equal("m")
