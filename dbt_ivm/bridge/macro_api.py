@@ -14,6 +14,8 @@ def functions() -> dict[str, Any]:
         "refresh": _guarded(_refresh),
         "explain": _guarded(_explain),
         "dry_run": _guarded(_dry_run),
+        "compact": _guarded(_compact),
+        "model_names": _guarded(_model_names),
         "storage_identifier": storage_identifier,
         "bag_difference": _guarded(_bag_difference),
         "result": _guarded(_result),
@@ -124,6 +126,14 @@ def _dry_run(
     }
 
 
+def _compact(
+    adapter: Any, model: Mapping[str, Any], sql: str, relation: Any, graph: Mapping[str, Any], flags: Mapping[str, Any]
+) -> str:
+    """Compact one model's storage table now; says what happened."""
+    text: str = _refresher(adapter, model, sql, relation, graph, flags).compact_now()
+    return text
+
+
 def _sources_without_feed(adapter: Any, graph: Mapping[str, Any]) -> list[dict[str, str]]:
     """Delta tables that incremental_ivm models read (views expanded) whose change feed is off, with the statement."""
     from dbt_ivm.bridge.engine import Engine
@@ -155,15 +165,23 @@ def _compiled(ref: Any, unique_id: str) -> str:
     return str(compiled.compiled_code)
 
 
-def _find_model(graph: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The incremental_ivm model of that name, or an error that lists the ones there are."""
-    from dbt_ivm.errors import UserError
-
-    ours = [
+def _models(graph: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [
         n
         for n in graph["nodes"].values()
         if n["resource_type"] == "model" and n["config"]["materialized"] == MATERIALIZATION
     ]
+
+
+def _model_names(graph: Mapping[str, Any]) -> list[str]:
+    return sorted(n["name"] for n in _models(graph))
+
+
+def _find_model(graph: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The incremental_ivm model of that name, or an error that lists the ones there are."""
+    from dbt_ivm.errors import UserError
+
+    ours = _models(graph)
     for node in ours:
         if name in (node["name"], node["unique_id"]):
             found: Mapping[str, Any] = node

@@ -173,6 +173,23 @@ class Refresher:
                 outcome = replace(outcome, way=f"{plan.way}, then compaction", seq=written.seq + 1)
         return self._finish(outcome, prepared)
 
+    def compact_now(self) -> str:
+        """Compaction asked for by the user."""
+        if not self.request.storage_exists:
+            return "not built yet"
+        prepared = self.prepare()
+        if prepared.state is None:
+            return f"left alone: {prepared.stored.problem if prepared.stored else 'no state'}"
+        if prepared.state.mode != LOG_MODE:
+            return "kept by merge, nothing to compact"
+        states = self.reader.state_rows(self.request.storage)
+        changes = [s.counts for s in states if s.counts is not None]
+        tombstones = sum((c.updated or 0) + (c.deleted or 0) for c in changes)
+        if not changes:
+            return "nothing to compact"
+        done = self.compact(prepared.view, states[-1], rows_after(states))
+        return f"{tombstones:,} dead rows removed" if done else "another writer came first; run it again"
+
     def compact(self, view: CompiledView, state: State, rows: int | None, mode: str = LOG_MODE) -> bool:
         """Dead rows and tombstones removed in one commit; False when another writer came first."""
         storage = self.request.storage
