@@ -16,6 +16,7 @@ from dbt_ivm.cdc.commits import read_commits
 from dbt_ivm.cdc.files import pin_files, pin_unknown
 from dbt_ivm.errors import StrictRefusal, UserError
 from dbt_ivm.refresh.decide import Situation, decide
+from dbt_ivm.refresh.mode import LOG_FROM_ROWS, chosen_mode
 from dbt_ivm.refresh.options import Options
 from dbt_ivm.refresh.state import Pin, SourceChange, SourceState, State, UnreadableState
 from dbt_ivm.refresh.view import compile_view
@@ -172,3 +173,25 @@ def test_options_are_checked(meta: dict[str, Any]) -> None:
 
 def test_yaml_off_is_off() -> None:
     assert Options.of({"foreign_keys": False, "auxiliary": False}).foreign_keys == "off"
+
+
+@pytest.mark.parametrize(
+    ("apply", "current", "rows", "mode"),
+    [
+        ("auto", "merge", 10, "merge"),
+        ("auto", "merge", None, "merge"),
+        ("auto", "merge", LOG_FROM_ROWS, "log"),
+        ("auto", "log", 10, "log"),
+        ("log", "merge", 10, "log"),
+        ("merge", "log", LOG_FROM_ROWS, "merge"),
+    ],
+)
+def test_the_mode_of_a_keyed_view(apply: str, current: str, rows: int | None, mode: str) -> None:
+    orders = table("shop.orders", {"id": "bigint"}, primary_key=["id"])
+    view = compile_view("select id from shop.orders", Catalog.of([orders]))
+    assert chosen_mode(Options(apply=apply), view.layout, current, rows) == mode
+
+
+def test_rows_without_identity_are_merged() -> None:
+    view = compile_view("select id from shop.orders", Catalog.of([table("shop.orders", {"id": "bigint"})]))
+    assert chosen_mode(Options(apply="log"), view.layout, rows=LOG_FROM_ROWS) == "merge"

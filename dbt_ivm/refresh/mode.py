@@ -11,7 +11,7 @@ from dbt_ivm.refresh.state import LOG_MODE, MERGE_MODE
 from dbt_ivm.storage.layout import Layout
 
 #: From this many stored rows on, refreshes go by log (benchmarks/apply.py measures both).
-LOG_FROM_ROWS = 300_000
+LOG_FROM_ROWS = 2_000_000
 
 
 def chosen_mode(options: Options, layout: Layout, current: str = MERGE_MODE, rows: int | None = None) -> str:

@@ -13,12 +13,11 @@ from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Key
 from dbt_ivm.delta.context import Window
 from dbt_ivm.delta.weights import as_bag, net, restrict_to
-from dbt_ivm.operators import Aggregate, Field, Filter, Measure, Operator, Project, Scan, ScanChanges, col
+from dbt_ivm.operators import Aggregate, Field, Filter, Measure, Project, Scan, ScanChanges, col
 from dbt_ivm.refresh.apply.context import DUPLICATE, Applied, ApplyContext
 from dbt_ivm.render.merge import (
     case,
     equal,
-    fail,
     merge_into,
     number,
     source,
@@ -26,6 +25,8 @@ from dbt_ivm.render.merge import (
     when_not_matched,
 )
 from dbt_ivm.storage.layout import Shape
+
+EXAMPLE = f"{names.PREFIX}example"
 
 
 def append(ctx: ApplyContext) -> Applied:
@@ -57,25 +58,34 @@ def numbered(data: exp.Query, columns: tuple[str, ...]) -> exp.Query:
 
 def checked_seq(ctx: ApplyContext, value: exp.Expr) -> exp.Expr:
     """The sequence number, or an error naming a key that now occurs twice."""
-    for name, key in ctx.layout.relied_on:
-        window = ctx.deltas.window(name)
-        if window is None or key.origin == "storage":  # what this package keeps needs no proof
-            continue
-        example = _double_key(ctx, name, key, window)
-        message = exp.Anonymous(
-            this="CONCAT", expressions=[exp.Literal.string(f"{DUPLICATE}{name} {key}: "), example.copy()]
-        )
-        failed = fail("")
-        failed.set("expressions", [message])
-        value = case(exp.Is(this=example, expression=exp.Null()), value, failed)
+    for key, query in double_keys(ctx):
+        example = exp.Subquery(this=query)
+        value = case(exp.Is(this=example, expression=exp.Null()), value, duplicate(key, example.copy()))
     return value
 
 
-def _double_key(ctx: ApplyContext, name: RelationName, key: Key, window: Window) -> exp.Expr:
-    """Scalar subquery: one added key that the table now holds more than once, or NULL."""
+def duplicate(key: str, example: exp.Expr) -> exp.Expr:
+    """The error that names a key and a value of it."""
+    message = exp.Anonymous(this="CONCAT", expressions=[exp.Literal.string(f"{DUPLICATE}{key}: "), example])
+    return exp.Anonymous(this="RAISE_ERROR", expressions=[message])
+
+
+def double_keys(ctx: ApplyContext) -> list[tuple[str, exp.Select]]:
+    """Per key that the view relies on and that may have gained values: a query for one that now occurs twice."""
+    found = []
+    for name, key in ctx.layout.relied_on:
+        window = ctx.deltas.window(name)
+        if window is not None and key.origin != "storage":  # what this package keeps needs no proof
+            found.append((f"{name} {key}", _double_key(ctx, name, key, window)))
+    return found
+
+
+def _double_key(ctx: ApplyContext, name: RelationName, key: Key, window: Window) -> exp.Select:
+    """One row: an added key that the table now holds more than once, or NULL."""
     fields = tuple(Field(f"key_{i}", c) for i, c in enumerate(key.columns, 1))
     columns = tuple(f.name for f in fields)
-    added: Operator = net(ScanChanges(name, fields, window.first, window.last))
+    changed = net(ScanChanges(name, fields, window.first, window.last))
+    added = Filter(changed, exp.GT(this=col(names.WEIGHT), expression=number(0)))
     rows = restrict_to(Scan(name, fields, ctx.deltas.version(name)), added, columns)
     counted = Aggregate(rows, columns, (Measure("rows", exp.Count(this=exp.Star()), "bigint"),))
     double = Filter(counted, exp.GT(this=col("rows"), expression=number(1)))
@@ -86,4 +96,4 @@ def _double_key(ctx: ApplyContext, name: RelationName, key: Key, window: Window)
         expressions=[p for f in fields for p in (exp.Literal.string(f.column), col(f.name))],
     )
     example = exp.Max(this=exp.Anonymous(this="TO_JSON", expressions=[struct]))
-    return exp.Subquery(this=exp.select(example).from_(found))
+    return exp.Select(expressions=[exp.Alias(this=example, alias=nodes.name(EXAMPLE))]).from_(found, copy=False)

@@ -19,7 +19,7 @@ from sqlglot import exp
 from dbt_ivm import names, nodes
 from dbt_ivm.delta.weights import net
 from dbt_ivm.operators import Operator, Project
-from dbt_ivm.refresh.apply.append import checked_seq
+from dbt_ivm.refresh.apply.append import EXAMPLE, double_keys, duplicate
 from dbt_ivm.refresh.apply.context import DUPLICATE, STALE, Applied, ApplyContext
 from dbt_ivm.refresh.apply.replacements import DELETED, UPDATED, recomputed_rows, regrouped_rows
 from dbt_ivm.refresh.state import METADATA_MARK
@@ -90,11 +90,12 @@ def _insert(
 ) -> Applied:
     """The rows (with their part and kind), the state row behind them, all in one commit."""
     state = replace(ctx.state, adds_only=adds_only)
-    columns = (*ctx.layout.stored, names.PART, names.STATE)
-    last = exp.Select(expressions=[exp.Alias(this=exp.Null(), alias=nodes.name(c)) for c in ctx.layout.stored])
-    last.append("expressions", exp.Alias(this=number(names.STATE_PART), alias=nodes.name(names.PART)))
-    last.append("expressions", exp.Alias(this=nodes.null("string"), alias=nodes.name(names.STATE)))
-    every: exp.Query = last if rows is None else exp.union(rows, last, distinct=False, copy=False)
+    columns = (*ctx.layout.stored, names.PART, names.STATE, names.SEQ)
+    every: exp.Query = _state_row(ctx, checks_keys=way in ("append", "log by key"))
+    if rows is not None:
+        following = nodes.cast(number(ctx.seq + 1), "bigint")
+        rows.append("expressions", exp.Alias(this=following, alias=nodes.name(names.SEQ)))
+        every = exp.union(rows, every, distinct=False, copy=False)
 
     counted = exp.Select(expressions=[nodes.column(c, "e") for c in columns])
     is_data = equal(nodes.column(names.PART, "e"), names.DATA_PART)
@@ -111,35 +112,40 @@ def _insert(
 
     is_state = equal(nodes.column(names.PART, "n"), names.STATE_PART)
     text = case(is_state, _state_text(state.to_json()), nodes.column(names.STATE, "n"))
-    following = nodes.cast(number(ctx.seq + 1), "bigint")
-    guarded = _if_not_stale(ctx, following.copy())
-    if way in ("append", "log by key"):
-        guarded = checked_seq(ctx, guarded)
-    seq = case(is_state.copy(), guarded, following)
     result = exp.Select(expressions=[nodes.column(c, "n") for c in ctx.layout.stored])
     result.append("expressions", exp.Alias(this=nodes.column(names.PART, "n"), alias=nodes.name(names.PART)))
     result.append("expressions", exp.Alias(this=text, alias=nodes.name(names.STATE)))
-    result.append("expressions", exp.Alias(this=seq, alias=nodes.name(names.SEQ)))
+    result.append("expressions", nodes.column(names.SEQ, "n"))
     result = result.from_(nodes.aliased(counted, "n"), copy=False)
     options = commit_options(state.epoch, ctx.seq + 1, METADATA_MARK + state.to_json())
     return Applied(way, insert_rows(ctx.storage, sql_text(result), options), plan)
 
 
-def _if_not_stale(ctx: ApplyContext, value: exp.Expr) -> exp.Expr:
-    """Delta tells apart commits by log; a table that was rebuilt meanwhile shows in its state row."""
-    found = exp.Max(this=nodes.column(names.SEQ))
-    is_state = equal(nodes.column(names.PART), names.STATE_PART)
-    last = exp.Subquery(this=exp.Select(expressions=[found]).from_(ctx.storage.table()).where(is_state))
-    stale = exp.Anonymous(
-        this="RAISE_ERROR",
-        expressions=[
-            exp.Anonymous(
-                this="CONCAT",
-                expressions=[exp.Literal.string(STALE), exp.Literal.string(f"{ctx.seq}, "), nodes.cast(last, "string")],
-            )
-        ],
-    )
-    return case(equal(last.copy(), ctx.seq), value, nodes.cast(stale, "bigint"))
+def _state_row(ctx: ApplyContext, checks_keys: bool) -> exp.Select:
+    """The state row, from what must hold: each check is a query of one row, so that it is evaluated once.
+
+    Delta tells apart commits by log; a table that was rebuilt meanwhile shows in its state row.
+    """
+    found = nodes.column("found", "last")
+    seen = exp.Select(expressions=[exp.Alias(this=exp.Max(this=nodes.column(names.SEQ)), alias=nodes.name("found"))])
+    seen = seen.from_(ctx.storage.table(), copy=False)
+    seen = seen.where(equal(nodes.column(names.PART), names.STATE_PART), copy=False)
+    is_stale = exp.Not(this=exp.Paren(this=exp.NullSafeEQ(this=found, expression=number(ctx.seq))))
+    stale = nodes.cast(fail(f"{STALE}{ctx.seq}, ", found.copy()), "bigint")
+    checks = [exp.If(this=is_stale, true=stale)]
+    row = exp.Select(expressions=[exp.Alias(this=exp.Null(), alias=nodes.name(c)) for c in ctx.layout.stored])
+    row.append("expressions", exp.Alias(this=number(names.STATE_PART), alias=nodes.name(names.PART)))
+    row.append("expressions", exp.Alias(this=nodes.null("string"), alias=nodes.name(names.STATE)))
+    row = row.from_(nodes.aliased(seen, "last"), copy=False)
+    for position, (key, query) in enumerate(double_keys(ctx) if checks_keys else [], 1):
+        alias = f"key{position}"
+        example = nodes.column(EXAMPLE, alias)
+        is_double = exp.Not(this=exp.Is(this=example, expression=exp.Null()))
+        checks.append(exp.If(this=is_double, true=nodes.cast(duplicate(key, example.copy()), "bigint")))
+        row.append("joins", exp.Join(this=nodes.aliased(query, alias), kind="CROSS"))
+    seq = exp.Case(ifs=checks, default=nodes.cast(number(ctx.seq + 1), "bigint"))
+    row.append("expressions", exp.Alias(this=seq, alias=nodes.name(names.SEQ)))
+    return row
 
 
 def _state_text(json: str) -> exp.Expr:
