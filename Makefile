@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test check fuzz bench-plan clean
+.PHONY: help demo test check fuzz bench-plan bench-apply clean
 
 help:
 	@echo "make demo    a small shop on embedded Spark: build, change, refresh, compare (about 4 minutes)"
@@ -10,6 +10,7 @@ help:
 	@echo "make check   format, lint, types, tests without Spark"
 	@echo "make fuzz    20,000 random histories (DBT_IVM_HISTORIES, DBT_IVM_SEED)"
 	@echo "make bench-plan   planning time"
+	@echo "make bench-apply  rebuild, merge and log on growing tables"
 
 .venv: .venv/installed
 .venv/installed: pyproject.toml setup.py constraints.txt
@@ -43,6 +44,9 @@ fuzz: .venv/installed
 
 bench-plan: .venv/installed
 	$(BIN)/python -m benchmarks.planning
+
+bench-apply: .venv/installed
+	$(BIN)/python -m benchmarks.apply
 
 clean:
 	rm -rf .venv examples/shop/.run

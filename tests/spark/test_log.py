@@ -109,6 +109,24 @@ def test_a_run_that_comes_second_writes_nothing(project: Project) -> None:
     assert parts(project)[1] == 2
 
 
+def test_two_states_of_one_number_are_rebuilt_at_once(project: Project) -> None:
+    prepared(project)
+    project.model("m", JOIN, meta=LOG)
+    project.run()
+    change(project, 1)
+
+    def rebuilt_by_another(number: int, sql: str, when: str) -> None:
+        if sql.startswith("INSERT") and when == "after":
+            storage = f"{project.schema}.m__ivm"
+            project.sql(f"insert into {storage} select * from {storage} where __ivm_seq = 2")
+
+    with watched(rebuilt_by_another):
+        result = project.run()["m"]
+    assert result["strategy"] == "full" and "another run rebuilt" in result["reason"]
+    project.assert_equal("m")
+    assert parts(project)[1] == 1
+
+
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("statement", ["INSERT INTO", "INSERT OVERWRITE"])
 def test_killed_around_each_commit(
