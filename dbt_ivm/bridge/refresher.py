@@ -64,15 +64,20 @@ class Refresher:
     def run(self) -> Outcome:
         if self.request.is_empty_run and self.request.storage_exists:
             return Outcome.of(NONE, "--empty leaves an existing model as it is", self.engine)
-        with self.engine.timed("plan"):
-            prepared = self.prepare()
-            decision = self.decide(prepared)
+        prepared, decision = self._look()
+        if decision.strategy == INCREMENTAL and self._changes_mode(prepared):
+            prepared, decision = self._look()
         self._warn_about_feeds(prepared)
         if decision.strategy == NONE:
             return self._nothing_to_do(prepared, decision)
         if decision.strategy == INCREMENTAL:
             return self._apply(prepared, decision)
         return self._rebuild(prepared, decision)
+
+    def _look(self) -> tuple[Prepared, Decision]:
+        with self.engine.timed("plan"):
+            prepared = self.prepare()
+            return prepared, self.decide(prepared)
 
     def prepare(self) -> Prepared:
         """Facts and the compiled view; nothing is written."""
@@ -129,7 +134,6 @@ class Refresher:
         return self._finish(outcome, prepared)
 
     def _apply(self, prepared: Prepared, decision: Decision) -> Outcome:
-        prepared = self._in_wanted_mode(prepared)
         with self.engine.timed("plan"):
             plan = self.plan(prepared, decision)
         try:
@@ -216,24 +220,23 @@ class Refresher:
         current = known.mode if known else MERGE_MODE
         return chosen_mode(self.request.options, prepared.view.layout, current, stored.rows if stored else None)
 
-    def _in_wanted_mode(self, prepared: Prepared) -> Prepared:
+    def _changes_mode(self, prepared: Prepared) -> bool:
         """Between merge and log the table changes over in a commit of its own, which writers of both modes respect."""
         state, wanted = prepared.state, self._mode(prepared)
         if state is None or state.mode == wanted:
-            return prepared
+            return False
         with self.engine.timed("apply"):
             if wanted == LOG_MODE:
                 self._enter_log(prepared, state)
             elif not self.compact(prepared.view, state, None, MERGE_MODE):
                 raise UserError("IVM_CONCURRENT", "another run refreshed this model at the same time. Run it again.")
-        with self.engine.timed("plan"):
-            return self.prepare()
+        return True
 
     def _enter_log(self, prepared: Prepared, state: State) -> None:
         """The view first: it must know tombstones before there is one.  Then the state row says so."""
         assert prepared.stored is not None
         if self.request.facade_kind == "view":
-            facade = sql_text(self._facade_select(prepared))
+            facade = sql_text(self._facade_select(prepared, LOG_MODE))
             self.engine.rows(f"ALTER VIEW {self.request.facade} AS\n{facade}")
         version = prepared.stored.version + 1
         left = replace(state, seq=state.seq + 1, storage_version=version, mode=LOG_MODE)
@@ -316,18 +319,18 @@ class Refresher:
             epoch=known.epoch if known and decision.strategy == INCREMENTAL else (stored.version if stored else -1) + 1,
         )
 
-    def facade_token(self, prepared: Prepared) -> str:
+    def facade_token(self, prepared: Prepared, mode: str) -> str:
         """Stands in the facade's own text, and changes when it must be created anew."""
-        return f"{FACADE_MARK}{prepared.view.fingerprint}-{self._mode(prepared)}{self.request.facade_token}"
+        return f"{FACADE_MARK}{prepared.view.fingerprint}-{mode}{self.request.facade_token}"
 
-    def facade_is_right(self, prepared: Prepared) -> bool:
+    def facade_is_right(self, prepared: Prepared, mode: str) -> bool:
         """Whether the view that exists under the model's name is this facade.
 
         Its text tells.  The state row cannot: a run that died between its commit and the facade leaves an old view.
         """
         if self.request.facade_kind != "view":
             return False
-        return self.facade_token(prepared) in self.request.facade_text
+        return self.facade_token(prepared, mode) in self.request.facade_text
 
     def _check_keys(self, prepared: Prepared, decision: Decision) -> Decision:
         """A full build believes declared keys only after looking; violated ones are not used."""
@@ -380,17 +383,19 @@ class Refresher:
                     "(or for all sources: dbt run-operation ivm_enable_change_feed)"
                 )
 
-    def _facade_select(self, prepared: Prepared) -> exp.Select:
+    def _facade_select(self, prepared: Prepared, mode: str) -> exp.Select:
         outputs = prepared.outputs or self.reader.query_columns(self.request.sql)
-        token = self.facade_token(prepared)
+        token = self.facade_token(prepared, mode)
         storage = self.request.storage.table()
-        return prepared.view.facade_select(storage, outputs, token, live=self._mode(prepared) == LOG_MODE)
+        return prepared.view.facade_select(storage, outputs, token, live=mode == LOG_MODE)
 
     def _finish(self, outcome: Outcome, prepared: Prepared, rebuilt: bool = False) -> Outcome:
         """Sources in the response, and the facade when it is missing or no longer right."""
         facade = None
-        if rebuilt or not self.facade_is_right(prepared):
-            facade = sql_text(self._facade_select(prepared))
+        # the table as it is now decides, not what is wanted: a plain view over tombstones would show dead rows
+        mode = self._mode(prepared) if rebuilt or prepared.state is None else prepared.state.mode
+        if rebuilt or not self.facade_is_right(prepared, mode):
+            facade = sql_text(self._facade_select(prepared, mode))
         return replace(
             outcome,
             facade_sql=facade,
