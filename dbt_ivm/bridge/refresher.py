@@ -59,6 +59,7 @@ class Refresher:
         self.request = request
         self.warn = warn
         self.reader = MetadataReader(engine, request.keys)
+        self.shows_live_rows = False
 
     # ------------------------------------------------------------------ the protocol
     def run(self) -> Outcome:
@@ -134,6 +135,8 @@ class Refresher:
         return self._finish(outcome, prepared)
 
     def _apply(self, prepared: Prepared, decision: Decision) -> Outcome:
+        if self._mode(prepared) == LOG_MODE:
+            self._show_live_rows(prepared)
         with self.engine.timed("plan"):
             plan = self.plan(prepared, decision)
         try:
@@ -235,13 +238,20 @@ class Refresher:
     def _enter_log(self, prepared: Prepared, state: State) -> None:
         """The view first: it must know tombstones before there is one.  Then the state row says so."""
         assert prepared.stored is not None
-        if self.request.facade_kind == "view":
-            facade = sql_text(self._facade_select(prepared, LOG_MODE))
-            self.engine.rows(f"ALTER VIEW {self.request.facade} AS\n{facade}")
+        self._show_live_rows(prepared)
         version = prepared.stored.version + 1
         left = replace(state, seq=state.seq + 1, storage_version=version, mode=LOG_MODE)
         left = replace(left, rows=prepared.stored.rows)
         self.engine.rows(change_state(self.request.storage, state.seq, left))
+
+    def _show_live_rows(self, prepared: Prepared) -> None:
+        """The view must know tombstones before there is one; a run that died may have left one that does not."""
+        if self.request.facade_kind != "view" or self.facade_is_right(prepared, LOG_MODE) or self.shows_live_rows:
+            return
+        with self.engine.timed("apply"):
+            facade = sql_text(self._facade_select(prepared, LOG_MODE))
+            self.engine.rows(f"ALTER VIEW {self.request.facade} AS\n{facade}")
+        self.shows_live_rows = True
 
     def _after_failure(self, prepared: Prepared, failure: Failure, error: EngineError) -> Outcome:
         if failure.remedy is Remedy.RAISE:

@@ -111,6 +111,32 @@ def test_a_run_that_comes_second_writes_nothing(project: Project) -> None:
     assert parts(project)[1] == 2
 
 
+def test_the_view_knows_tombstones_before_there_is_one(project: Project) -> None:
+    """A rebuild moves a model to the log and dies before its view is replaced."""
+    prepared(project)
+    project.run()
+    project.model("m", JOIN.replace("o.customer, ", ""), meta=LOG)
+
+    def kill(number: int, sql: str, when: str) -> None:
+        if sql.startswith("CREATE OR REPLACE") and when == "after":
+            raise Killed("Killed")
+
+    with watched(kill):
+        project.run("--full-refresh", expect_success=False)
+    change(project, 1)
+
+    def compare(number: int, sql: str, when: str) -> None:
+        if sql.startswith("INSERT") and when == "after":
+            seen.append(parts(project).get(2, 0))
+            project.assert_equal("m")
+
+    seen: list[int] = []
+    with watched(compare):
+        assert project.run()["m"]["way"] == "log by key"
+    assert seen == [1]
+    project.assert_equal("m")
+
+
 def test_two_states_of_one_number_are_rebuilt_at_once(project: Project) -> None:
     prepared(project)
     project.model("m", JOIN, meta=LOG)
