@@ -29,6 +29,15 @@ def aliased(query: exp.Query, text: str) -> exp.Subquery:
     return exp.Subquery(this=query, alias=alias(text))
 
 
+def all_of(conditions: list[exp.Expr]) -> exp.Expr:
+    """The conjunction of one or more conditions, which are placed, not copied."""
+    placed = [exp.Paren(this=c) if isinstance(c, exp.Connector) and len(conditions) > 1 else c for c in conditions]
+    result = placed[0]
+    for condition in placed[1:]:
+        result = exp.And(this=result, expression=condition)
+    return result
+
+
 def cast(value: exp.Expr, kind: str) -> exp.Cast:
     return exp.Cast(this=value, to=_data_type(kind).copy())
 

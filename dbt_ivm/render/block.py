@@ -43,13 +43,7 @@ class Block:
         """The expression with output columns replaced by what they are made of."""
         if isinstance(expression, exp.Column) and not expression.table:
             return copied(self.outputs[expression.name])
-
-        def made_of(node: exp.Expr) -> exp.Expr:
-            if isinstance(node, exp.Column) and not node.table:
-                return grouped(self.outputs[node.name])
-            return node
-
-        return expression.transform(made_of)
+        return _made_of(expression, self.outputs)
 
     def with_condition(self, predicate: exp.Expr) -> Block:
         condition = self.substitute(predicate)
@@ -86,7 +80,7 @@ class Block:
         where = self._add_sources(select) if self.sources else list(self.conditions)
         where += self.after
         if where:
-            select = select.where(*where, copy=False)
+            select.set("where", exp.Where(this=nodes.all_of(where)))
         return select
 
     def _add_sources(self, select: exp.Select) -> list[exp.Expr]:
@@ -108,7 +102,7 @@ class Block:
                 continue
             binding = [c for c, tables in ready if len(tables) > 1]
             leftovers += [c for c, tables in ready if len(tables) <= 1]
-            on = exp.and_(*binding) if binding else None
+            on = nodes.all_of(binding) if binding else None
             select.append("joins", exp.Join(this=source.relation, kind="INNER" if on else "CROSS", on=on))
         for side in self.side_joins:
             kind = "SEMI" if side.kind == "LEFT SEMI" else None
@@ -118,6 +112,21 @@ class Block:
             hint = exp.Anonymous(this="BROADCAST", expressions=[exp.column(a) for a in small])
             select.set("hint", exp.Hint(expressions=[hint]))
         return leftovers
+
+
+def _made_of(node: exp.Expr, outputs: dict[str, exp.Expr]) -> exp.Expr:
+    """A new tree with columns replaced; one pass, because planning does this for every predicate of every branch."""
+    if isinstance(node, exp.Column) and not node.args.get("table"):
+        return grouped(outputs[node.name])
+
+    def below(value: object) -> object:
+        if isinstance(value, exp.Expr):
+            return _made_of(value, outputs)
+        return [below(v) for v in value] if isinstance(value, list) else value
+
+    new = type(node)(**{name: below(value) for name, value in node.args.items()})
+    new.comments, new._meta, new._type = node.comments, node._meta, node._type
+    return new
 
 
 def connected_order(sources: tuple[Source, ...], connections: list[set[str]]) -> list[Source]:

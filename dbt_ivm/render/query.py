@@ -59,7 +59,7 @@ def shared_operators(plan: Operator) -> frozenset[int]:
 
     def visit(operator: Operator) -> None:
         mentions[id(operator)] += 1
-        if mentions[id(operator)] == 1:
+        if mentions[id(operator)] == 1 or not isinstance(operator, SHAREABLE):  # a cheap one repeats what it reads
             for below in operator.inputs:
                 visit(below)
 
@@ -98,7 +98,7 @@ class Renderer:
         """A mention of a query that WITH defines once."""
         name = self.shared_names.get(id(plan))
         if name is None:
-            query = self.union(plan) if isinstance(plan, UnionAll) else self.own_block(plan).select()
+            query = self.union(plan) if isinstance(plan, UnionAll) else self.own_block(plan).sources[0].relation.this
             name = self.shared_names[id(plan)] = self.alias("shared")
             self.shared_queries[name] = query  # after the ones it uses
         alias = self.alias("s")
