@@ -15,8 +15,8 @@ from dbt_ivm.cdc.change_feed import pin_source
 from dbt_ivm.cdc.commits import read_commits
 from dbt_ivm.cdc.files import pin_files, pin_unknown
 from dbt_ivm.errors import StrictRefusal, UserError
+from dbt_ivm.refresh.choose import LOG_FROM_ROWS, choose
 from dbt_ivm.refresh.decide import Situation, decide
-from dbt_ivm.refresh.mode import LOG_FROM_ROWS, chosen_mode
 from dbt_ivm.refresh.options import Options
 from dbt_ivm.refresh.state import Pin, SourceChange, SourceState, State, UnreadableState
 from dbt_ivm.refresh.view import compile_view
@@ -189,9 +189,9 @@ def test_yaml_off_is_off() -> None:
 def test_the_mode_of_a_keyed_view(apply: str, current: str, rows: int | None, mode: str) -> None:
     orders = table("shop.orders", {"id": "bigint"}, primary_key=["id"])
     view = compile_view("select id from shop.orders", Catalog.of([orders]))
-    assert chosen_mode(Options(apply=apply), view.layout, current, rows) == mode
+    assert choose(Options(apply=apply), view.layout, current, rows).mode == mode
 
 
 def test_rows_without_identity_are_merged() -> None:
     view = compile_view("select id from shop.orders", Catalog.of([table("shop.orders", {"id": "bigint"})]))
-    assert chosen_mode(Options(apply="log"), view.layout, rows=LOG_FROM_ROWS) == "merge"
+    assert choose(Options(apply="log"), view.layout, rows=LOG_FROM_ROWS).mode == "merge"

@@ -22,6 +22,10 @@ from dbt_ivm.refresh.state import MERGE_MODE, Pin, SourceState, State, Unreadabl
 
 MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "NoSuchTableException", "not found")
 
+#: States by storage table and commit, for processes that run dbt more than once.
+KNOWN_STATES: dict[str, State] = {}
+MOST_KNOWN_STATES = 1_000
+
 
 class MetadataReader:
     def __init__(self, engine: Engine, keys: ProjectKeys) -> None:
@@ -132,14 +136,14 @@ class MetadataReader:
     def stored(self, storage: RelationName) -> Stored:
         """The state of an existing storage table, checked against its own history.
 
-        The last commit by log carries the state with it; otherwise the state row is read.
+        The last commit by log carries the state with it; otherwise the state row is read, once per commit and process.
         """
         commits: tuple[Commit, ...] = ()
         version = -1
         try:
             commits = self.commits(storage)
             version = commits[0].version
-            state = _state_of_commit(commits) or self.state_rows(storage)[-1]
+            state = _state_of_commit(commits) or self._state_row(storage, commits)
         except UnreadableState as error:
             return Stored(None, f"the storage table {storage} cannot be continued: {error}", version)
         except (EngineError, IndexError) as error:
@@ -154,10 +158,22 @@ class MetadataReader:
             return Stored(None, reason, version, state)
         return Stored(state, "", version, state, _rows_after(state, moving[0]))
 
-    def state_rows(self, storage: RelationName) -> list[State]:
+    def _state_row(self, storage: RelationName, commits: Sequence[Commit]) -> State:
+        """The state row as of the newest commit; what a commit wrote never changes, so it is read once."""
+        commit = f"{storage} {commits[0].version} {commits[0].token}"
+        state = KNOWN_STATES.get(commit)
+        if state is None:
+            state = self.state_rows(storage, commits[0].version)[-1]
+            while len(KNOWN_STATES) >= MOST_KNOWN_STATES:
+                KNOWN_STATES.pop(next(iter(KNOWN_STATES)), None)
+            KNOWN_STATES[commit] = state
+        return state
+
+    def state_rows(self, storage: RelationName, version: int | None = None) -> list[State]:
         """All state rows, oldest first: one, or one per refresh by log since the table was last rewritten."""
+        pinned = "" if version is None else f" VERSION AS OF {version}"
         rows = self.engine.rows(
-            f"SELECT {names.STATE}, {names.SEQ} FROM {storage} WHERE {names.PART} = {names.STATE_PART}"
+            f"SELECT {names.STATE}, {names.SEQ} FROM {storage}{pinned} WHERE {names.PART} = {names.STATE_PART}"
         )
         states = sorted((State.from_row(r[names.STATE], r[names.SEQ]) for r in rows), key=lambda s: s.seq)
         if not states:

@@ -19,6 +19,7 @@ class Outcome:
     strategy: str
     reason: str = ""
     way: str = ""
+    why: str = ""
     rows: RowCounts = field(default_factory=RowCounts)
     total: int | None = None
     seq: int | None = None
@@ -56,6 +57,7 @@ class Outcome:
             "strategy": self.strategy,
             "reason": self.reason,
             "way": self.way,
+            "why": self.why,
             "seq": self.seq,
             "rows": self.rows.as_dict(),
             "total_rows": self.total,

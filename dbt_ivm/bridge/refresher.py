@@ -7,6 +7,7 @@ Decisions are made in ``refresh/``; this file asks the engine for facts, runs th
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -22,10 +23,11 @@ from dbt_ivm.catalog.describe import IDENTITY_PROPERTY
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog
 from dbt_ivm.errors import InternalError, StrictRefusal, UserError
+from dbt_ivm.refresh.apply.staging import LOOK, Staged, drop_statement, read_bounds
 from dbt_ivm.refresh.apply.state_only import change_state
+from dbt_ivm.refresh.choose import Choice, choose
 from dbt_ivm.refresh.compact import compact, is_due
 from dbt_ivm.refresh.decide import CREATE, FULL, INCREMENTAL, NONE, Decision, Situation, decide
-from dbt_ivm.refresh.mode import chosen_mode
 from dbt_ivm.refresh.options import Options
 from dbt_ivm.refresh.plan import RefreshPlan, Target, following_state, plan_refresh
 from dbt_ivm.refresh.rewrite import preview
@@ -115,7 +117,12 @@ class Refresher:
         options = self.request.options
         return replace(options, refresh="auto") if self.request.is_empty_run else options
 
-    def plan(self, prepared: Prepared, decision: Decision) -> RefreshPlan:
+    def plan(
+        self, prepared: Prepared, decision: Decision, staged: Staged | None = None, may_look: bool = True
+    ) -> RefreshPlan:
+        """The steps; a merge into a large table is planned with a look at the change first."""
+        choice = self.choice(prepared)
+        looks = may_look and decision.strategy == INCREMENTAL and choice.looks
         return plan_refresh(
             prepared.view,
             self.target(prepared.view),
@@ -123,6 +130,8 @@ class Refresher:
             prepared.pins,
             prepared.state,
             self._next_state(prepared, decision),
+            staged or (Staged(self.request.staged) if looks else None),
+            choice.why if decision.strategy == INCREMENTAL else "",
         )
 
     # ------------------------------------------------------------------ the three endings
@@ -140,8 +149,11 @@ class Refresher:
         with self.engine.timed("plan"):
             plan = self.plan(prepared, decision)
         try:
-            with self.engine.timed("apply"):
-                result = self.engine.rows(plan.steps[0].sql)
+            if len(plan.steps) > 1:
+                plan, result = self._look_and_merge(prepared, decision, plan)
+            else:
+                with self.engine.timed("apply"):
+                    result = self.engine.rows(plan.steps[0].sql)
         except EngineError as error:
             return self._after_failure(prepared, classify(str(error)), error)
         if self._mode(prepared) == LOG_MODE:
@@ -150,9 +162,32 @@ class Refresher:
         before = prepared.stored.rows if prepared.stored else None
         total = None if before is None else before + (counts.inserted or 0) - (counts.deleted or 0)
         outcome = replace(
-            Outcome.of(INCREMENTAL, "", self.engine), way=plan.way, rows=counts, total=total, seq=plan.seq
+            Outcome.of(INCREMENTAL, "", self.engine), way=plan.way, why=plan.why, rows=counts, total=total, seq=plan.seq
         )
         return self._finish(outcome, prepared)
+
+    def _look_and_merge(
+        self, prepared: Prepared, decision: Decision, plan: RefreshPlan
+    ) -> tuple[RefreshPlan, list[dict[str, object]]]:
+        """Keep the change, look at it, merge it with what was seen as literals."""
+        keep, look, _ = plan.steps
+        kept = Staged(self.request.staged)
+        try:
+            try:
+                with self.engine.timed("delta"):
+                    self.engine.rows(keep.sql)
+                    (seen,) = self.engine.rows(look.sql)
+                kept = replace(kept, bounds=read_bounds(str(seen[LOOK]), plan.bounded))
+                plan = self.plan(prepared, decision, kept)
+            except EngineError as error:
+                if classify(str(error)).remedy is not Remedy.RAISE:
+                    raise
+                plan = self.plan(prepared, decision, may_look=False)  # an engine that keeps nothing: merge without
+            with self.engine.timed("apply"):
+                return plan, self.engine.rows(plan.steps[-1].sql)
+        finally:
+            with contextlib.suppress(EngineError):
+                self.engine.rows(drop_statement(kept))
 
     def _logged(self, prepared: Prepared, decision: Decision, plan: RefreshPlan) -> Outcome:
         """After a commit by log: was it ours, what did it count, is compaction due?"""
@@ -173,7 +208,12 @@ class Refresher:
         changed = written.counts or RowCounts()
         total = rows_after(states)
         outcome = replace(
-            Outcome.of(INCREMENTAL, "", self.engine), way=plan.way, rows=changed, total=total, seq=plan.seq
+            Outcome.of(INCREMENTAL, "", self.engine),
+            way=plan.way,
+            why=plan.why,
+            rows=changed,
+            total=total,
+            seq=plan.seq,
         )
         log = [s.counts for s in states if s.counts is not None]
         tombstones = sum((c.updated or 0) + (c.deleted or 0) for c in log)
@@ -217,11 +257,14 @@ class Refresher:
             return False
         return True
 
-    def _mode(self, prepared: Prepared) -> str:
+    def choice(self, prepared: Prepared) -> Choice:
         stored = prepared.stored
         known = stored.last_known if stored else None
         current = known.mode if known else MERGE_MODE
-        return chosen_mode(self.request.options, prepared.view.layout, current, stored.rows if stored else None)
+        return choose(self.request.options, prepared.view.layout, current, stored.rows if stored else None)
+
+    def _mode(self, prepared: Prepared) -> str:
+        return self.choice(prepared).mode
 
     def _changes_mode(self, prepared: Prepared) -> bool:
         """Between merge and log the table changes over in a commit of its own, which writers of both modes respect."""
@@ -291,7 +334,7 @@ class Refresher:
         written = commit.counts.inserted
         total = written - 1 if written is not None else None
         outcome = Outcome.of(decision.strategy, decision.reason, self.engine)
-        outcome = replace(outcome, way=plan.way, rows=RowCounts(total, 0, 0), total=total, seq=plan.seq)
+        outcome = replace(outcome, way=plan.way, why=plan.why, rows=RowCounts(total, 0, 0), total=total, seq=plan.seq)
         return self._finish(outcome, prepared, rebuilt=True)
 
     # ------------------------------------------------------------------ parts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from dbt_ivm.catalog.declared import ProjectKeys, ivm_meta, read_project_keys
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.errors import UserError
-from dbt_ivm.names import STORAGE_SUFFIX
+from dbt_ivm.names import PREFIX, STORAGE_SUFFIX
 from dbt_ivm.refresh.options import Options
 from dbt_ivm.storage.delta_format import FORMAT, TableOptions
 
@@ -19,7 +20,7 @@ from dbt_ivm.storage.delta_format import FORMAT, TableOptions
 @dataclass(frozen=True)
 class Request:
     """``facade_kind`` is what exists under the model's own name: view, table or nothing; ``facade_text`` what the
-    catalog says about it, its query included."""
+    catalog says about it, its query included.  ``staged`` is a temporary name that no other thread uses."""
 
     model: str
     sql: str
@@ -34,6 +35,7 @@ class Request:
     asked_full: bool = False
     is_empty_run: bool = False
     facade_token: str = ""
+    staged: str = f"{PREFIX}staged"
 
 
 def storage_of(facade: RelationName) -> RelationName:
@@ -80,6 +82,7 @@ def build_request(
         table=table,
         keys=project_keys(graph),
         facade_token=facade_token(node),
+        staged=f"{PREFIX}staged_{uuid.uuid4().hex[:12]}",
         **flags,
     )
 

@@ -13,13 +13,18 @@ from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.delta.context import DeltaContext, Window
 from dbt_ivm.operators import Operator
 from dbt_ivm.refresh.apply import ApplyContext, apply_change
+from dbt_ivm.refresh.apply.staging import Staged, keep_statement, look_statement, prunable
 from dbt_ivm.refresh.decide import CREATE, FULL, INCREMENTAL, NONE, Decision
 from dbt_ivm.refresh.rewrite import rewrite
 from dbt_ivm.refresh.state import Pin, SourceState, State
 from dbt_ivm.refresh.view import CompiledView
 from dbt_ivm.storage.delta_format import TableOptions
+from dbt_ivm.storage.layout import Shape
 
 SCHEMA_VERSION = 1
+
+#: Ways that only depend on what changed.
+FIXED_WAYS = {"append": "the change only adds rows", "state only": "no commit since the last refresh moved rows"}
 
 #: Above this many changed rows a change is not broadcast.
 BROADCAST_ROWS = 200_000
@@ -40,12 +45,14 @@ class RefreshPlan:
     strategy: str
     reason: str
     way: str
+    why: str
     storage: str
     seq: int
     steps: tuple[Step, ...]
     view: Operator | None = None
     delta: Operator | None = None
     notes: tuple[str, ...] = ()
+    bounded: tuple[tuple[str, str], ...] = ()
 
     @property
     def view_plan(self) -> str:
@@ -57,7 +64,7 @@ class RefreshPlan:
 
     def to_json(self) -> str:
         document: dict[str, Any] = {
-            **{k: v for k, v in self.__dict__.items() if k not in ("steps", "notes", "view", "delta")},
+            **{k: v for k, v in self.__dict__.items() if k not in ("steps", "notes", "view", "delta", "bounded")},
             "view_plan": self.view_plan,
             "delta_plan": self.delta_plan,
             "steps": [s.__dict__ for s in self.steps],
@@ -70,6 +77,7 @@ class RefreshPlan:
         why = f" because {self.reason}" if self.reason else ""
         how = f" by {self.way}" if self.way else ""
         parts = [f"strategy: {self.strategy}{how}{why}"]
+        parts += [f"way: {self.way} because {self.why}"] if self.why else []
         parts += [f"note: {n}" for n in self.notes]
         parts.append("view plan\n" + _indented(self.view_plan or "(none: the query is rebuilt as it is)"))
         if self.delta_plan:
@@ -94,14 +102,22 @@ def plan_refresh(
     pins: Mapping[RelationName, Pin],
     state: State | None,
     next_state: State,
+    staged: Staged | None = None,
+    why: str = "",
 ) -> RefreshPlan:
-    """The steps of one refresh; pure: the same arguments give the same text."""
+    """The steps of one refresh; pure: the same arguments give the same text.
+
+    Args:
+        staged: keep the change under this name and look at it before it is applied, to skip files of the storage.
+        why: why this way to apply, for explain.
+    """
     target.table.check(view.layout.stored)
     base = RefreshPlan(
         schema_version=SCHEMA_VERSION,
         strategy=decision.strategy,
         reason=decision.reason,
         way="",
+        why="",
         storage=str(target.storage),
         seq=next_state.seq,
         steps=(),
@@ -117,9 +133,32 @@ def plan_refresh(
         return replace(base, way="rewrite", steps=(Step("rewrite", purpose, sql),))
     assert decision.strategy == INCREMENTAL and state is not None
     ctx = _apply_context(view, target, pins, state, next_state)
+    columns = bounded_columns(ctx, target) if staged else ()
+    before: tuple[Step, ...] = ()
+    if staged and columns:
+        assert ctx.computed_change is not None
+        before = (
+            Step("keep", "compute the change once and keep it", keep_statement(staged, ctx.computed_change, ctx.small)),
+            Step("look", "which keys change: literals let Delta skip files", look_statement(staged, columns)),
+        )
+        ctx = replace(ctx, staged=staged)
     applied = apply_change(ctx)
     step = Step("apply", f"{applied.way}: data and state in one commit", applied.sql)
-    return replace(base, way=applied.way, steps=(step,), delta=applied.delta)
+    # the plan of a staged change is that of the change as computed
+    delta = apply_change(replace(ctx, staged=None)).delta if before else applied.delta
+    return replace(
+        base, way=applied.way, why=FIXED_WAYS.get(applied.way, why), steps=(*before, step), delta=delta, bounded=columns
+    )
+
+
+def bounded_columns(ctx: ApplyContext, target: Target) -> tuple[tuple[str, str], ...]:
+    """Columns of the storage table whose values in the change may let Delta skip files, with their types."""
+    if ctx.computed_change is None or ctx.only_adds:
+        return ()
+    stored = ctx.layout.stored
+    candidates = [c for c in target.table.partition_by if c.lower() in stored]
+    candidates += ctx.layout.identity or (stored if ctx.layout.shape is Shape.BAG else ())
+    return prunable(ctx.computed_change, tuple(c.lower() for c in candidates))
 
 
 def delta_query(view: CompiledView, target: Target, pins: Mapping[RelationName, Pin], state: State) -> exp.Query | None:

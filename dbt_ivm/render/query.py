@@ -130,6 +130,8 @@ class Renderer:
         """Whether all rows come from changes that are known to be few."""
         if isinstance(plan, ScanChanges):
             return str(plan.source) in self.small
+        if isinstance(plan, Scan):  # a staged change; sources are pinned to a version
+            return plan.version is None and str(plan.source) in self.small
         if isinstance(plan, (Filter, Project, Aggregate)):
             return self.is_small(plan.input)
         if isinstance(plan, UnionAll):

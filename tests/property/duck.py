@@ -27,6 +27,9 @@ logging.getLogger("sqlglot").setLevel(logging.ERROR)  # hints and table properti
 #: INSERT with the options of one commit, which the parser does not know.
 INSERT = re.compile(r"INSERT (INTO|OVERWRITE) (\S+) WITH \((.*)\) BY NAME\n")
 
+#: A change kept for the moment of a refresh.
+KEEP = re.compile(r"CACHE TABLE (\S+) OPTIONS \(.*\) AS\n")
+
 Row = tuple[object, ...]
 
 
@@ -62,6 +65,11 @@ class Duck:
         inserted = INSERT.match(sql)
         if inserted:
             self._insert(inserted, sql[inserted.end() :])
+            return
+        kept = KEEP.match(sql)
+        if kept:
+            query = to_duckdb(sqlglot.parse_one(sql[kept.end() :], read="spark"))
+            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {kept[1]} AS {query}")
             return
         tree = sqlglot.parse_one(sql, read="spark")
         if isinstance(tree, exp.Merge):

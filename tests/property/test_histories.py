@@ -9,6 +9,7 @@ A failure prints the shrunk history: tables, commits, view, and the statement th
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections import Counter
@@ -28,8 +29,9 @@ from dbt_ivm.api import plan_view
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog
 from dbt_ivm.optimizer import RULES
+from dbt_ivm.refresh.apply.staging import MOST_LISTED, Staged, read_bounds
+from dbt_ivm.refresh.choose import choose
 from dbt_ivm.refresh.compact import compact
-from dbt_ivm.refresh.mode import chosen_mode
 from dbt_ivm.refresh.options import Options
 from dbt_ivm.refresh.plan import RefreshPlan
 from dbt_ivm.refresh.state import LOG_MODE, RowCounts, State
@@ -67,6 +69,7 @@ class History:
     rules_on: bool
     apply: str = "auto"
     compactions: frozenset[int] = frozenset()
+    looks: bool = False
 
 
 @st.composite
@@ -85,7 +88,7 @@ def histories(draw: Any, keyed: bool = False) -> History:
         batches.append(batch)
     apply = draw(st.sampled_from(["log", "log", "merge"]))
     compactions = frozenset(draw(st.sets(st.integers(0, len(batches) - 1))))
-    return History(tables, sql, initial, batches, draw(st.booleans()), apply, compactions)
+    return History(tables, sql, initial, batches, draw(st.booleans()), apply, compactions, draw(st.booleans()))
 
 
 class Run:
@@ -111,7 +114,7 @@ class Run:
         assert self.view.refusal is None, self.view.refusal
         self.query = sqlglot.parse_one(history.sql, read="spark")
         self.options = {"apply": history.apply}
-        self.mode = chosen_mode(Options.of(self.options), self.view.layout)
+        self.mode = choose(Options.of(self.options), self.view.layout).mode
         storage = RelationName.parse(STORAGE).table()
         self.facade = to_duckdb(self.view.facade_select(storage, live=self.mode == LOG_MODE))
         self.seq = 1
@@ -134,8 +137,10 @@ class Run:
         DUCK.run(plan.steps[0].sql)
         self.check(0)
 
-    def plan(self, number: int) -> RefreshPlan:
+    def plan(self, number: int, staged: Staged | None = None) -> RefreshPlan:
         """The refresh that follows batch ``number``."""
+        if staged is None and self.history.looks and self.mode != LOG_MODE:
+            staged = Staged("__ivm_staged")
         before, now = self.pins[number], self.pins[number + 1]
         read = {t.name.name for t in self.view.tables}
         changes = {f"db.{n}": (before[n], now[n]) for n in sorted(read) if now[n] > before[n]}
@@ -153,6 +158,7 @@ class Run:
             insert_only=only,
             options=self.options,
             seq=self.seq,
+            staged=staged,
             rules=self.rules,
         )
         if changes:
@@ -161,9 +167,25 @@ class Run:
             assert plan.strategy == "none" and not plan.steps
         return plan
 
+    def looked(self, number: int, plan: RefreshPlan) -> RefreshPlan:
+        """The plan with literals of the change it kept; what Spark's look would say is said by Python here."""
+        if len(plan.steps) <= 1:
+            return plan
+        keep, _, _ = plan.steps
+        DUCK.run(keep.sql)
+        seen = {}
+        for column, _ in plan.bounded:
+            found = [v for (v,) in DUCK.rows(f'SELECT DISTINCT "{column}" FROM __ivm_staged') if v is not None]
+            values = sorted(found)  # type: ignore[type-var]
+            texts = [str(v) for v in values]
+            seen[column] = {"low": texts[0], "high": texts[-1], "values": texts} if texts else {}
+            if len(texts) > 2:
+                seen[column]["values"] = texts * MOST_LISTED  # too many to list: a range
+        return self.plan(number, Staged("__ivm_staged", read_bounds(json.dumps(seen), plan.bounded)))
+
     def apply(self, plan: RefreshPlan) -> None:
         before = Counter(row[:-1] for row in self.stored())
-        for step in plan.steps:
+        for step in plan.steps[-1:]:
             if currently_in_test_context():
                 note(step.sql)
             DUCK.run(step.sql)
@@ -290,7 +312,7 @@ def check_refreshes(history: History) -> None:
     run = Run(history, enforce_keys=True)
     run.build()
     for number in range(len(history.batches)):
-        run.apply(run.plan(number))
+        run.apply(run.looked(number, run.plan(number)))
         run.check(number + 1)
         if number in history.compactions:
             run.compact()
@@ -304,7 +326,7 @@ def check_refreshes_with_violations(history: History) -> None:
     for number in range(len(history.batches)):
         before = (Counter(run.stored()), Counter(run.shown()))
         try:
-            run.apply(run.plan(number))
+            run.apply(run.looked(number, run.plan(number)))
         except duckdb.Error as error:
             assert "IVM_DUPLICATE_KEY" in str(error), error
             assert before == (Counter(run.stored()), Counter(run.shown()))

@@ -12,6 +12,7 @@ from dbt_ivm.analysis.growth import only_adds_rows
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.delta.context import DeltaContext
 from dbt_ivm.operators import Aggregate, Operator
+from dbt_ivm.refresh.apply.staging import Staged, staged_change
 from dbt_ivm.refresh.state import State
 from dbt_ivm.render.merge import (
     case,
@@ -56,6 +57,7 @@ class ApplyContext:
     changed: frozenset[RelationName]
     insert_only: frozenset[RelationName]
     small: frozenset[str]
+    staged: Staged | None = None
 
     @property
     def root(self) -> Operator:
@@ -65,8 +67,19 @@ class ApplyContext:
         return rows.input if isinstance(rows, Aggregate) and self.layout.measures else rows
 
     @cached_property
-    def change(self) -> Operator | None:
+    def computed_change(self) -> Operator | None:
         return self.deltas.delta_of(self.root)
+
+    @cached_property
+    def change(self) -> Operator | None:
+        """The change of the root; read from where it is kept when it is staged."""
+        change = self.computed_change
+        return staged_change(self.staged, change) if self.staged and change is not None else change
+
+    def within_bounds(self, table: str | None = None, prefix: str = "") -> list[exp.Expr]:
+        """What is known of all rows the change can match: conditions by which Delta skips files of the storage."""
+        bounds = self.staged.bounds if self.staged and self.staged.bounds else ()
+        return [b.holds(table, f"{prefix}{b.column}" if prefix else "") for b in bounds]
 
     @property
     def required_change(self) -> Operator:
@@ -82,7 +95,8 @@ class ApplyContext:
         return only_adds_rows(self.root, self.insert_only, self.changed)
 
     def query(self, plan: Operator) -> exp.Query:
-        return render_query(plan, self.small)
+        small = self.small | {self.staged.name} if self.staged else self.small
+        return render_query(plan, small)
 
     def with_state_row(
         self,

@@ -14,6 +14,7 @@ from dbt_ivm.operators import Filter, Operator, Project, Projection, Repeat, col
 from dbt_ivm.refresh.apply.append import numbered
 from dbt_ivm.refresh.apply.context import DRIFT, Applied, ApplyContext
 from dbt_ivm.render.merge import (
+    TARGET,
     case,
     delete,
     equal,
@@ -45,6 +46,7 @@ def merge_bag(ctx: ApplyContext) -> Applied:
         ctx.same_part(),
         equal(target(names.SEQ), source(FOUND_SEQ)),
         null_safe_equal(target(names.ROW), source(names.ROW)),
+        *ctx.within_bounds(TARGET),
     ]
     whens = [
         ctx.compare_and_set(),
@@ -84,7 +86,11 @@ def _located(ctx: ApplyContext, removed: Operator, columns: tuple[str, ...]) -> 
         .select(exp.alias_(position, POSITION, quoted=True))
         .select(of("w", NEEDED))
         .from_(wanted)
-        .join(stored, on=exp.and_(equal(of("v", names.PART), names.DATA_PART), *alike), join_type="LEFT")
+        .join(
+            stored,
+            on=exp.and_(equal(of("v", names.PART), names.DATA_PART), *ctx.within_bounds("v"), *alike),
+            join_type="LEFT",
+        )
     )
     inner = nodes.aliased(matched, "l")
     first = exp.LTE(this=of("l", POSITION), expression=of("l", NEEDED))

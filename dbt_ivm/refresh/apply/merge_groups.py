@@ -26,6 +26,7 @@ from dbt_ivm.operators import (
 )
 from dbt_ivm.refresh.apply.context import DRIFT, Applied, ApplyContext
 from dbt_ivm.render.merge import (
+    TARGET,
     case,
     coalesce,
     delete,
@@ -57,7 +58,7 @@ def merge_groups(ctx: ApplyContext) -> Applied:
         changes = with_recomputed(ctx, looked_up, changes.column_names)
     rows = ctx.query(changes)
     using = ctx.with_state_row(rows, changes.column_names)
-    on = [ctx.same_part(), *(null_safe_equal(target(k), source(k)) for k in group)]
+    on = [ctx.same_part(), *(null_safe_equal(target(k), source(k)) for k in group), *ctx.within_bounds(TARGET)]
     recomputed = names.RECOMPUTED in changes.column_names
     return Applied("merge by group", merge_into(ctx.storage, using, on, _clauses(ctx, recomputed)), changes)
 
@@ -131,8 +132,12 @@ def _found(name: str) -> str:
 def stored_groups(ctx: ApplyContext, columns: tuple[str, ...], live: tuple[str, ...] = ()) -> Operator:
     """Columns of the stored groups; ``live`` is the identity of a table that may hold dead rows."""
     fields = (*(Field(stored_name(n), n) for n in columns), Field(stored_name(names.PART), names.PART))
-    scan = Scan(ctx.storage, fields, live=live)
-    return scan if live else Filter(scan, equal(col(stored_name(names.PART)), names.DATA_PART))
+    stored: Operator = Scan(ctx.storage, fields, live=live)
+    if not live:
+        stored = Filter(stored, equal(col(stored_name(names.PART)), names.DATA_PART))
+    for within in ctx.within_bounds(prefix=stored_name("")):
+        stored = Filter(stored, within)
+    return stored
 
 
 def with_recomputed(ctx: ApplyContext, looked_up: Operator, kept: tuple[str, ...]) -> Operator:

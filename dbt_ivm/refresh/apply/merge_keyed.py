@@ -18,6 +18,7 @@ from dbt_ivm.delta.weights import net
 from dbt_ivm.operators import Aggregate, Measure, col
 from dbt_ivm.refresh.apply.context import DRIFT, DUPLICATE, Applied, ApplyContext
 from dbt_ivm.render.merge import (
+    TARGET,
     case,
     delete,
     equal,
@@ -49,7 +50,7 @@ def merge_keyed(ctx: ApplyContext) -> Applied:
     # without key columns there is one row at most, and none when the change nets to nothing: not a global aggregate
     by_key = Aggregate(net(ctx.required_change), identity, tuple(measures))
     using = ctx.with_state_row(ctx.query(by_key), by_key.column_names)
-    on = [ctx.same_part(), *(null_safe_equal(target(k), source(k)) for k in identity)]
+    on = [ctx.same_part(), *(null_safe_equal(target(k), source(k)) for k in identity), *ctx.within_bounds(TARGET)]
     added, removed = source(names.ADDED), source(names.REMOVED)
     one_for_one = exp.and_(equal(added, 1), equal(removed, 1))
     keys = tuple(source(k) for k in identity)

@@ -12,6 +12,7 @@ from dbt_ivm.delta.weights import restrict_to
 from dbt_ivm.operators import Aggregate, LeftLookup, Operator, Project, Projection, col
 from dbt_ivm.refresh.apply.context import Applied, ApplyContext
 from dbt_ivm.render.merge import (
+    TARGET,
     coalesce,
     delete,
     differs,
@@ -31,7 +32,7 @@ def merge_recomputed(ctx: ApplyContext) -> Applied:
     group, payload = ctx.layout.identity, ctx.layout.payload
     rows = _global(ctx) if not group else recomputed_groups(ctx)
     using = ctx.with_state_row(ctx.query(rows), rows.column_names)
-    on = [ctx.same_part(), *(null_safe_equal(target(k), source(k)) for k in group)]
+    on = [ctx.same_part(), *(null_safe_equal(target(k), source(k)) for k in group), *ctx.within_bounds(TARGET)]
     whens = [ctx.compare_and_set()]
     if group:
         whens.append(when_matched(equal(source(names.COUNT), 0), delete()))

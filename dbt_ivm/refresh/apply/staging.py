@@ -1,0 +1,146 @@
+"""A change looked at before it is applied, so that files of the storage table can be skipped.
+
+Delta skips files by literals only, and the keys of a change are known only after it was computed.  So the netted
+change is kept for the moment of the refresh (CACHE TABLE … AS, computed once), looked at, and merged with what was
+seen as literals:
+
+    t.k IS NULL OR t.k BETWEEN 17 AND 21          every identity column, and columns the table is partitioned by
+    t.day IS NULL OR t.day IN (…)                 when there are few values
+
+Safe because every row that the change can match has its columns within these bounds: stored rows are matched by
+equality.  The state row has NULLs there, which is why NULL is always within.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from dbt_ivm import names, nodes
+from dbt_ivm.catalog.relation_name import RelationName
+from dbt_ivm.delta.weights import net
+from dbt_ivm.operators import Field, Operator, Scan
+from dbt_ivm.render.query import render_query, sql_text
+from dbt_ivm.types import decimal_of, is_integral
+
+#: Up to this many values are listed; more become a range.
+MOST_LISTED = 100
+#: Delta keeps statistics of leading columns only, and each bound is one more comparison.
+MOST_COLUMNS = 8
+
+LOOK = f"{names.PREFIX}look"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """All values of one column in a change: listed, or between two."""
+
+    column: str
+    type: str
+    low: str
+    high: str
+    values: tuple[str, ...] = ()
+
+    def holds(self, table: str | None = None, column: str = "") -> exp.Expr:
+        """The condition on a column of the storage table."""
+        here = nodes.column(column or self.column, table)
+        if self.values:
+            within: exp.Expr = exp.In(this=here, expressions=[_literal(v, self.type) for v in self.values])
+        else:
+            within = exp.Between(this=here, low=_literal(self.low, self.type), high=_literal(self.high, self.type))
+        return exp.Paren(this=exp.Or(this=exp.Is(this=here.copy(), expression=exp.Null()), expression=within))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.column} in {len(self.values)} values" if self.values else f"{self.column} {self.low}..{self.high}"
+        )
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A change kept under a name; ``bounds`` are None before it was looked at."""
+
+    name: str
+    bounds: tuple[Bound, ...] | None = None
+
+
+def prunable(change: Operator, candidates: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Candidates (with their types) whose literals mean the same in Python, Spark and Delta's statistics."""
+    found = [(c, change.types[c]) for c in dict.fromkeys(candidates) if _is_prunable(change.types.get(c, ""))]
+    return tuple(found[:MOST_COLUMNS])
+
+
+def _is_prunable(kind: str) -> bool:
+    return is_integral(kind) or decimal_of(kind) is not None or kind in ("date", "string")
+
+
+def keep_statement(staged: Staged, change: Operator, small: frozenset[str]) -> str:
+    """The netted change, computed now and kept under the name."""
+    query = sql_text(render_query(net(change), small))
+    return f"CACHE TABLE {staged.name} OPTIONS ('storageLevel' = 'MEMORY_AND_DISK') AS\n{query}"
+
+
+def drop_statement(staged: Staged) -> str:
+    return f"DROP VIEW IF EXISTS {staged.name}"
+
+
+def staged_change(staged: Staged, change: Operator) -> Operator:
+    """The same rows as the change, read from where they are kept."""
+    columns = (*((c.name, c.type) for c in change.columns if c.name != names.WEIGHT), (names.WEIGHT, "bigint"))
+    return Scan(RelationName((staged.name,)), tuple(Field(n, n, t) for n, t in columns))
+
+
+def look_statement(staged: Staged, columns: tuple[tuple[str, str], ...]) -> str:
+    """Smallest, largest and (some) distinct values per column, as one JSON text: drivers convert nothing."""
+    parts: list[exp.Expr] = []
+    for column, _ in columns:
+        value = nodes.column(column)
+        some = exp.Anonymous(this="COLLECT_SET", expressions=[nodes.cast(value.copy(), "string")])
+        listed = exp.Anonymous(
+            this="SLICE",
+            expressions=[exp.Anonymous(this="ARRAY_SORT", expressions=[some]), exp.Literal.number(1),
+                         exp.Literal.number(MOST_LISTED + 1)],
+        )  # fmt: skip
+        facts = (nodes.cast(exp.Min(this=value), "string"), nodes.cast(exp.Max(this=value.copy()), "string"), listed)
+        names_and_facts = [
+            part for name, fact in zip(("low", "high", "values"), facts, strict=True)
+            for part in (exp.Literal.string(name), fact)
+        ]  # fmt: skip
+        parts += [exp.Literal.string(column), exp.Anonymous(this="NAMED_STRUCT", expressions=names_and_facts)]
+    every = exp.Anonymous(this="TO_JSON", expressions=[exp.Anonymous(this="NAMED_STRUCT", expressions=parts)])
+    select = exp.Select(expressions=[exp.Alias(this=every, alias=nodes.name(LOOK))])
+    return sql_text(select.from_(RelationName((staged.name,)).table(), copy=False))
+
+
+def read_bounds(text: str, columns: tuple[tuple[str, str], ...]) -> tuple[Bound, ...]:
+    """Bounds of the columns that have values at all; a column with NULLs only is bound by nothing.
+
+    >>> read_bounds('{"k": {"low": "3", "high": "9", "values": ["3", "9"]}}', (("k", "bigint"),))[0].values
+    ('3', '9')
+    """
+    seen = json.loads(text)
+    bounds = []
+    for column, kind in columns:
+        facts = seen.get(column) or {}
+        if facts.get("low") is None or facts.get("high") is None:
+            continue
+        values = tuple(facts.get("values") or ())
+        if not all(_is_exact(v, kind) for v in (facts["low"], facts["high"], *values)):
+            continue
+        bounds.append(Bound(column, kind, facts["low"], facts["high"], values if len(values) <= MOST_LISTED else ()))
+    return tuple(bounds)
+
+
+def _is_exact(text: str, kind: str) -> bool:
+    """Whether the text stands for exactly the value: an exponent would be read as a double, bad UTF-8 is replaced."""
+    return "\ufffd" not in text if kind == "string" else "E" not in text
+
+
+def _literal(text: str, kind: str) -> exp.Expr:
+    if kind == "string":
+        return exp.Literal.string(text)
+    if kind == "date":
+        return nodes.cast(exp.Literal.string(text), "date")
+    return exp.Neg(this=exp.Literal.number(text[1:])) if text.startswith("-") else exp.Literal.number(text)
