@@ -46,7 +46,7 @@ bench-plan: .venv/installed
 	$(BIN)/python -m benchmarks.planning
 
 bench-apply: .venv/installed
-	$(BIN)/python -m benchmarks.apply
+	$(BIN)/python -m benchmarks.apply $(ARGS)
 
 clean:
 	rm -rf .venv examples/shop/.run

@@ -19,6 +19,12 @@ def column(text: str, table: str | None = None) -> exp.Column:
     return exp.Column(this=name(text), table=exp.Identifier(this=table, quoted=False))
 
 
+def column_name(node: exp.Column) -> str:
+    """The name of a column, without the checks for other kinds of nodes."""
+    identifier = node.args["this"]
+    return identifier.args["this"] if isinstance(identifier, exp.Identifier) else str(node.name)
+
+
 def alias(text: str) -> exp.TableAlias:
     """The alias of a table or subquery."""
     return exp.TableAlias(this=exp.Identifier(this=text, quoted=False))

@@ -13,9 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from sqlglot import exp, parse_one
+
+from dbt_ivm import nodes
 
 INTEGRAL = ("tinyint", "smallint", "int", "bigint")
 FLOATING = ("float", "double")
@@ -67,7 +70,7 @@ def infer(expression: exp.Expr, columns: Mapping[str, str]) -> str:
 
 
 def _column(node: exp.Expr, columns: Mapping[str, str]) -> str:
-    return columns.get(node.name, "")
+    return columns.get(nodes.column_name(node), "")  # type: ignore[arg-type]
 
 
 def _literal(node: exp.Expr, columns: Mapping[str, str]) -> str:
@@ -89,7 +92,18 @@ def _inner(node: exp.Expr, columns: Mapping[str, str]) -> str:
 
 
 def _cast(node: exp.Expr, columns: Mapping[str, str]) -> str:
-    return normalise(node.args["to"].sql(dialect="spark"))
+    to = node.args["to"]
+    has_parameters = any(value for name, value in to.args.items() if name != "this")
+    return _type_text(to) if has_parameters else _simple_type(to.this)
+
+
+@cache
+def _simple_type(kind: exp.DType) -> str:
+    return _type_text(exp.DataType(this=kind))
+
+
+def _type_text(to: exp.DataType) -> str:
+    return normalise(to.sql(dialect="spark"))
 
 
 def _boolean(node: exp.Expr, columns: Mapping[str, str]) -> str:

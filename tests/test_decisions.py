@@ -165,10 +165,24 @@ def test_failures(message: str, remedy: Remedy) -> None:
         assert failure.reason == 'shop.t (id): {"id":1}'
 
 
-@pytest.mark.parametrize("meta", [{"refresh": "never"}, {"unheard": 1}, {"apply": "append"}, {"float_sums": True}])
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"refresh": "never"},
+        {"unheard": 1},
+        {"apply": "append"},
+        {"float_sums": True},
+        {"compact_at": 2},
+        {"compact_at": "5%"},
+    ],
+)
 def test_options_are_checked(meta: dict[str, Any]) -> None:
     with pytest.raises(UserError):
         Options.of(meta)
+
+
+def test_numbers_are_numbers() -> None:
+    assert Options.of({"compact_at": 0}).compact_at == 0.0 and Options.of({}).compact_at is None
 
 
 def test_yaml_off_is_off() -> None:

@@ -217,7 +217,7 @@ class Refresher:
         )
         log = [s.counts for s in states if s.counts is not None]
         tombstones = sum((c.updated or 0) + (c.deleted or 0) for c in log)
-        if is_due(tombstones, total, len(log)):
+        if is_due(tombstones, total, len(log), self.request.options.compact_at):
             with self.engine.timed("apply"):
                 compacted = self.compact(prepared.view, written, total)
             if compacted:

@@ -145,8 +145,8 @@ def col(name: str) -> exp.Column:
 def references(expression: exp.Expr) -> tuple[str, ...]:
     """Column names an expression uses, each once, in order."""
     if isinstance(expression, exp.Column):
-        return (expression.name,)
-    return tuple(dict.fromkeys(c.name for c in expression.find_all(exp.Column)))
+        return (nodes.column_name(expression),)
+    return tuple(dict.fromkeys(nodes.column_name(c) for c in expression.find_all(exp.Column)))
 
 
 def text(expression: exp.Expr) -> str:

@@ -28,14 +28,21 @@ MOST_TOMBSTONES = 2_000_000
 MOST_REFRESHES = 50
 
 
-def is_due(tombstones: int, rows: int | None, refreshes: int) -> bool:
+def is_due(tombstones: int, rows: int | None, refreshes: int, share: float | None = None) -> bool:
     """Whether reading the log has become dearer than rewriting the table now and then.
+
+    Args:
+        share: tombstones in rows from which on it is due, as the model asks (``meta.ivm.compact_at``).
 
     >>> is_due(20_000, 1_000_000, 3), is_due(60_000, 1_000_000, 3), is_due(10, 100, 50)
     (False, True, True)
+    >>> is_due(20_000, 1_000_000, 3, share=0.01), is_due(60_000, 1_000_000, 3, share=0.1), is_due(2, 10, 1, share=0.0)
+    (True, False, True)
     """
     if tombstones > MOST_TOMBSTONES or refreshes >= MOST_REFRESHES:
         return True
+    if share is not None:
+        return tombstones > share * (rows or 0)
     return tombstones > max(FEWEST_TOMBSTONES, SHARE * (rows or 0))
 
 

@@ -16,6 +16,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "apply": ("auto", "merge", "log"),
     "auxiliary": ("auto", "off"),
 }
+#: Options that are a number, with their smallest and largest value.
+NUMBERS: dict[str, tuple[float, float]] = {"compact_at": (0.0, 1.0)}
 #: Keys of meta.ivm that describe the relation as a source of others.
 ABOUT_THE_RELATION = frozenset(("primary_key", "unique", "changes", "trust_tests"))
 
@@ -28,12 +30,13 @@ class Options:
     float_sums: str = "exact"
     apply: str = "auto"
     auxiliary: str = "auto"
+    compact_at: float | None = None
 
     @staticmethod
     def of(meta: Mapping[str, Any]) -> Options:
         """Checked options; unknown names and values are errors that list what is known."""
         known = {f.name for f in fields(Options)}
-        chosen: dict[str, str] = {}
+        chosen: dict[str, Any] = {}
         for name, value in meta.items():
             if name == "foreign_keys" and isinstance(value, list):
                 continue  # declared keys of the model as a relation, read by the catalog
@@ -43,6 +46,9 @@ class Options:
                 raise UserError(
                     "IVM_UNKNOWN_OPTION", f"meta.ivm.{name} is not an option; known: {', '.join(sorted(known))}"
                 )
+            if name in NUMBERS:
+                chosen[name] = _number(name, value)
+                continue
             text = ("on" if value else "off") if isinstance(value, bool) else str(value)  # YAML reads off as false
             if text not in CHOICES[name]:
                 raise UserError(
@@ -50,3 +56,10 @@ class Options:
                 )
             chosen[name] = text
         return Options(**chosen)
+
+
+def _number(name: str, value: object) -> float:
+    low, high = NUMBERS[name]
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+        raise UserError("IVM_UNKNOWN_OPTION", f"meta.ivm.{name}: {value!r} is not a number from {low:g} to {high:g}")
+    return float(value)

@@ -153,7 +153,8 @@ def plan_refresh(
 
 def bounded_columns(ctx: ApplyContext, target: Target) -> tuple[tuple[str, str], ...]:
     """Columns of the storage table whose values in the change may let Delta skip files, with their types."""
-    if ctx.computed_change is None or ctx.only_adds:
+    is_small = {str(name) for name in ctx.changed} <= ctx.small
+    if ctx.computed_change is None or ctx.only_adds or not is_small:
         return ()
     stored = ctx.layout.stored
     candidates = [c for c in target.table.partition_by if c.lower() in stored]

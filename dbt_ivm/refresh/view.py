@@ -17,7 +17,7 @@ from dbt_ivm.operators import Operator, Scan
 from dbt_ivm.optimizer import RULES, Rule, optimize
 from dbt_ivm.refresh.options import Options
 from dbt_ivm.storage.layout import Layout, Shape, choose_layout, opaque_layout
-from dbt_ivm.storage.live_rows import from_live_rows
+from dbt_ivm.storage.live_rows import STORED, from_live_rows
 
 #: Part of every fingerprint: storage written by another planner is rebuilt, not guessed at.
 PLANNER_VERSION = 2
@@ -77,6 +77,8 @@ class CompiledView:
             select = from_live_rows(select, storage, self.layout.identity)
         else:
             data = exp.EQ(this=nodes.column(names.PART), expression=exp.Literal.number(names.DATA_PART))
+            if isinstance(storage, exp.Table):  # as over live rows: models downstream are the same over both
+                storage.set("alias", nodes.alias(STORED))
             select = select.from_(storage).where(data, copy=False)
         if token:
             select.args["where"].this.add_comments([token])

@@ -42,7 +42,7 @@ class Block:
     def substitute(self, expression: exp.Expr) -> exp.Expr:
         """The expression with output columns replaced by what they are made of."""
         if isinstance(expression, exp.Column) and not expression.table:
-            return copied(self.outputs[expression.name])
+            return copied(self.outputs[nodes.column_name(expression)])
         return _made_of(expression, self.outputs)
 
     def with_condition(self, predicate: exp.Expr) -> Block:
@@ -57,8 +57,8 @@ class Block:
         return replace(self, outputs={n: self._output(e) for n, e in outputs.items()})
 
     def _output(self, expression: exp.Expr) -> exp.Expr:
-        if isinstance(expression, exp.Column) and not expression.table:
-            return self.outputs[expression.name]
+        if isinstance(expression, exp.Column) and not expression.args.get("table"):
+            return self.outputs[nodes.column_name(expression)]
         return self.substitute(expression)
 
     def joined(self, other: Block) -> Block:
@@ -117,7 +117,7 @@ class Block:
 def _made_of(node: exp.Expr, outputs: dict[str, exp.Expr]) -> exp.Expr:
     """A new tree with columns replaced; one pass, because planning does this for every predicate of every branch."""
     if isinstance(node, exp.Column) and not node.args.get("table"):
-        return grouped(outputs[node.name])
+        return grouped(outputs[nodes.column_name(node)])
 
     def below(value: object) -> object:
         if isinstance(value, exp.Expr):
@@ -157,10 +157,11 @@ def grouped(expression: exp.Expr) -> exp.Expr:
 
 def copied(expression: exp.Expr) -> exp.Expr:
     """A copy; most expressions are plain columns, which are cheaper to make anew."""
-    if not isinstance(expression, exp.Column) or len(expression.parts) != 2:
+    table = expression.args.get("table")
+    if not isinstance(expression, exp.Column) or not isinstance(table, exp.Identifier) or expression.args.get("db"):
         return expression.copy()
-    table, name = expression.parts
-    return exp.Column(
-        this=exp.Identifier(this=name.name, quoted=name.args.get("quoted")),
-        table=exp.Identifier(this=table.name, quoted=table.args.get("quoted")),
-    )
+    return exp.Column(this=_same_name(expression.args["this"]), table=_same_name(table))
+
+
+def _same_name(name: exp.Identifier) -> exp.Identifier:
+    return exp.Identifier(this=name.args["this"], quoted=name.args.get("quoted"))
