@@ -8,7 +8,7 @@ help:
 	@echo "make demo    a small shop on embedded Spark: build, change, refresh, compare (about 4 minutes)"
 	@echo "make test    all tests, on real Spark and Delta too"
 	@echo "make check   format, lint, types, tests without Spark"
-	@echo "make fuzz    20,000 random histories (DBT_IVM_HISTORIES, DBT_IVM_SEED)"
+	@echo "make fuzz    20,000 random histories, of single models and of lineages (DBT_IVM_HISTORIES, DBT_IVM_SEED)"
 	@echo "make bench-plan   planning time"
 	@echo "make bench-apply  rebuild, merge and log on growing tables"
 
@@ -40,7 +40,7 @@ check: .venv/installed
 	DBT_IVM_HISTORIES=40 $(BIN)/python -m pytest -q -n 2 tests dbt_ivm --ignore tests/spark --ignore tests/integration
 
 fuzz: .venv/installed
-	DBT_IVM_HISTORIES=$${DBT_IVM_HISTORIES:-20000} $(BIN)/python -m pytest -n 2 tests/property/test_histories.py
+	DBT_IVM_HISTORIES=$${DBT_IVM_HISTORIES:-20000} $(BIN)/python -m pytest -n 2 tests/property/test_histories.py tests/property/test_lineage.py
 
 bench-plan: .venv/installed
 	$(BIN)/python -m benchmarks.planning

@@ -23,9 +23,6 @@ SETTINGS = {
     "spark.sql.ansi.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.log.level": "ERROR",
-    # a virtual machine that is suspended for minutes must not look like a dead executor
-    "spark.network.timeout": "86400s",
-    "spark.executor.heartbeatInterval": "600s",
     # a run of hours in one JVM: the status store must not grow
     "spark.ui.retainedJobs": "300",
     "spark.ui.retainedStages": "600",

@@ -5,16 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmarks.apply.pauses import Pauses
 from benchmarks.apply.project import IVM_WAYS, Project
-
-PAUSES = Pauses()
 
 
 @dataclass(frozen=True)
 class Refresh:
-    """``seconds`` is dbt's execution_time of the node, without ``paused``; ``plan`` and ``apply`` are the package's own
-    parts of it."""
+    """``seconds`` is dbt's execution_time of the node; ``plan`` and ``apply`` are the package's own parts of it."""
 
     model: str
     seconds: float
@@ -31,7 +27,6 @@ class Refresh:
     rows_read: int
     rows_written: int | None
     operation: str
-    paused: float
 
     def as_record(self) -> dict[str, Any]:
         return asdict(self)
@@ -71,9 +66,7 @@ class RowsRead:
 
 def refresh(project: Project, way: str, rows_read: RowsRead) -> Refresh:
     rows_read.take()
-    before = PAUSES.total
     result = project.run(way)
-    paused = PAUSES.total - before
     read = rows_read.take()
     commit = project.tables.sql(f"describe history {project.storage(way)} limit 1")[0].asDict()
     metrics = commit["operationMetrics"] or {}
@@ -82,7 +75,7 @@ def refresh(project: Project, way: str, rows_read: RowsRead) -> Refresh:
     written = metrics.get("numOutputRows")
     return Refresh(
         model=way,
-        seconds=max(0.01, float(result["execution_time"]) - paused),
+        seconds=float(result["execution_time"]),
         strategy=ivm.get("strategy", ""),
         reason=ivm.get("reason") or "",
         way=ivm.get("way") or ("" if way in IVM_WAYS else {"rebuild": "table", "by_hand": "by hand"}[way]),
@@ -96,5 +89,4 @@ def refresh(project: Project, way: str, rows_read: RowsRead) -> Refresh:
         rows_read=read,
         rows_written=int(written) if written is not None else None,
         operation=str(commit["operation"]),
-        paused=paused,
     )
