@@ -15,11 +15,3 @@ def only_adds_rows(plan: Operator, insert_only: frozenset[RelationName], changed
     if isinstance(plan, Scan):
         return plan.source not in changed or plan.source in insert_only
     return all(only_adds_rows(i, insert_only, changed) for i in plan.inputs)
-
-
-def sources_of(plan: Operator) -> tuple[RelationName, ...]:
-    """Stored tables a plan reads, each once, in order."""
-    found: list[RelationName] = [plan.source] if isinstance(plan, Scan) else []
-    for below in plan.inputs:
-        found.extend(sources_of(below))
-    return tuple(dict.fromkeys(found))

@@ -13,7 +13,7 @@ from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.delta.context import DeltaContext, Window
 from dbt_ivm.operators import Operator
 from dbt_ivm.refresh.apply import ApplyContext, apply_change
-from dbt_ivm.refresh.apply.staging import Staged, keep_statement, look_statement, prunable
+from dbt_ivm.refresh.apply.staging import Seen, Staged, keep_statement, look_statement, prunable
 from dbt_ivm.refresh.decide import CREATE, FULL, INCREMENTAL, NONE, Decision
 from dbt_ivm.refresh.rewrite import rewrite
 from dbt_ivm.refresh.state import Pin, SourceState, State
@@ -52,7 +52,7 @@ class RefreshPlan:
     view: Operator | None = None
     delta: Operator | None = None
     notes: tuple[str, ...] = ()
-    bounded: tuple[tuple[str, str], ...] = ()
+    bounded: tuple[Seen, ...] = ()
 
     @property
     def view_plan(self) -> str:
@@ -151,15 +151,15 @@ def plan_refresh(
     )
 
 
-def bounded_columns(ctx: ApplyContext, target: Target) -> tuple[tuple[str, str], ...]:
-    """Columns of the storage table whose values in the change may let Delta skip files, with their types."""
+def bounded_columns(ctx: ApplyContext, target: Target) -> tuple[Seen, ...]:
+    """Columns of the storage table whose values in the change may let Delta skip files."""
     is_small = {str(name) for name in ctx.changed} <= ctx.small
     if ctx.computed_change is None or ctx.only_adds or not is_small:
         return ()
     stored = ctx.layout.stored
-    candidates = [c for c in target.table.partition_by if c.lower() in stored]
-    candidates += ctx.layout.identity or (stored if ctx.layout.shape is Shape.BAG else ())
-    return prunable(ctx.computed_change, tuple(c.lower() for c in candidates))
+    partitions = tuple(c.lower() for c in target.table.partition_by if c.lower() in stored)
+    identity = ctx.layout.identity or (stored if ctx.layout.shape is Shape.BAG else ())
+    return prunable(ctx.computed_change, partitions, identity)
 
 
 def delta_query(view: CompiledView, target: Target, pins: Mapping[RelationName, Pin], state: State) -> exp.Query | None:

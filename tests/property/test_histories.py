@@ -174,7 +174,7 @@ class Run:
         keep, _, _ = plan.steps
         DUCK.run(keep.sql)
         seen = {}
-        for column, _ in plan.bounded:
+        for column in (s.column for s in plan.bounded):
             found = [v for (v,) in DUCK.rows(f'SELECT DISTINCT "{column}" FROM __ivm_staged') if v is not None]
             values = sorted(found)  # type: ignore[type-var]
             texts = [str(v) for v in values]

@@ -9,11 +9,12 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dbt_ivm import names, nodes
+from dbt_ivm.analysis.scans import scans_of
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Key
-from dbt_ivm.delta.context import Window
 from dbt_ivm.delta.weights import as_bag, net, restrict_to
-from dbt_ivm.operators import Aggregate, Field, Filter, Measure, Project, Scan, ScanChanges, col
+from dbt_ivm.errors import InternalError
+from dbt_ivm.operators import Aggregate, Field, Filter, Measure, Operator, Project, Projection, Scan, col
 from dbt_ivm.refresh.apply.context import DUPLICATE, Applied, ApplyContext
 from dbt_ivm.render.merge import (
     case,
@@ -74,17 +75,31 @@ def double_keys(ctx: ApplyContext) -> list[tuple[str, exp.Select]]:
     """Per key that the view relies on and that may have gained values: a query for one that now occurs twice."""
     found = []
     for name, key in ctx.layout.relied_on:
-        window = ctx.deltas.window(name)
-        if window is not None and key.origin != "storage":  # what this package keeps needs no proof
-            found.append((f"{name} {key}", _double_key(ctx, name, key, window)))
+        if ctx.deltas.window(name) is not None and key.origin != "storage":  # what this package keeps needs no proof
+            found.append((f"{name} {key}", _double_key(ctx, name, key)))
     return found
 
 
-def _double_key(ctx: ApplyContext, name: RelationName, key: Key, window: Window) -> exp.Select:
-    """One row: an added key that the table now holds more than once, or NULL."""
+def _changed_keys(ctx: ApplyContext, name: RelationName, key: tuple[Field, ...]) -> Operator:
+    """The change of a table, as key columns and weight."""
+    for scan in scans_of(ctx.root, name):
+        in_plan = {f.column.lower(): f.name for f in scan.fields}
+        if all(f.column.lower() in in_plan for f in key):
+            change = ctx.deltas.delta_of(scan)
+            assert change is not None
+            columns = tuple(Projection(f.name, col(in_plan[f.column.lower()])) for f in key)
+            return Project(change, (*columns, Projection(names.WEIGHT, col(names.WEIGHT))))
+    raise InternalError(f"the view relies on a key of {name} whose columns it does not read")
+
+
+def _double_key(ctx: ApplyContext, name: RelationName, key: Key) -> exp.Select:
+    """One row: an added key that the table now holds more than once, or NULL.
+
+    The keys come from the same netted change as the rows, so that the engine reads the feed once.
+    """
     fields = tuple(Field(f"key_{i}", c) for i, c in enumerate(key.columns, 1))
     columns = tuple(f.name for f in fields)
-    changed = net(ScanChanges(name, fields, window.first, window.last))
+    changed = net(_changed_keys(ctx, name, fields))
     added = Filter(changed, exp.GT(this=col(names.WEIGHT), expression=number(0)))
     rows = restrict_to(Scan(name, fields, ctx.deltas.version(name)), added, columns)
     counted = Aggregate(rows, columns, (Measure("rows", exp.Count(this=exp.Star()), "bigint"),))

@@ -4,8 +4,8 @@ Delta skips files by literals only, and the keys of a change are known only afte
 change is kept for the moment of the refresh (CACHE TABLE … AS, computed once), looked at, and merged with what was
 seen as literals:
 
-    t.k IS NULL OR t.k BETWEEN 17 AND 21          every identity column, and columns the table is partitioned by
-    t.day IS NULL OR t.day IN (…)                 when there are few values
+    t.k IS NULL OR t.k BETWEEN 17 AND 21          identity columns
+    t.day IS NULL OR t.day IN (…)                 columns the table is partitioned by, when there are few values
 
 Safe because every row that the change can match has its columns within these bounds: stored rows are matched by
 equality.  The state row has NULLs there, which is why NULL is always within.
@@ -59,6 +59,15 @@ class Bound:
 
 
 @dataclass(frozen=True)
+class Seen:
+    """A column that is looked at: its range, or its values when they are few."""
+
+    column: str
+    type: str
+    lists: bool = False
+
+
+@dataclass(frozen=True)
 class Staged:
     """A change kept under a name; ``bounds`` are None before it was looked at."""
 
@@ -66,9 +75,12 @@ class Staged:
     bounds: tuple[Bound, ...] | None = None
 
 
-def prunable(change: Operator, candidates: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Candidates (with their types) whose literals mean the same in Python, Spark and Delta's statistics."""
-    found = [(c, change.types[c]) for c in dict.fromkeys(candidates) if _is_prunable(change.types.get(c, ""))]
+def prunable(change: Operator, listed: tuple[str, ...], ranged: tuple[str, ...]) -> tuple[Seen, ...]:
+    """Candidates whose literals mean the same in Python, Spark and Delta's statistics."""
+    candidates = {c: c in listed for c in (*listed, *ranged)}
+    found = [
+        Seen(c, change.types[c], lists) for c, lists in candidates.items() if _is_prunable(change.types.get(c, ""))
+    ]
     return tuple(found[:MOST_COLUMNS])
 
 
@@ -92,38 +104,44 @@ def staged_change(staged: Staged, change: Operator) -> Operator:
     return Scan(RelationName((staged.name,)), tuple(Field(n, n, t) for n, t in columns))
 
 
-def look_statement(staged: Staged, columns: tuple[tuple[str, str], ...]) -> str:
-    """Smallest, largest and (some) distinct values per column, as one JSON text: drivers convert nothing."""
+def look_statement(staged: Staged, columns: tuple[Seen, ...]) -> str:
+    """Smallest, largest and listed values per column, as one JSON text: drivers convert nothing."""
     parts: list[exp.Expr] = []
-    for column, _ in columns:
-        value = nodes.column(column)
-        some = exp.Anonymous(this="COLLECT_SET", expressions=[nodes.cast(value.copy(), "string")])
-        listed = exp.Anonymous(
-            this="SLICE",
-            expressions=[exp.Anonymous(this="ARRAY_SORT", expressions=[some]), exp.Literal.number(1),
-                         exp.Literal.number(MOST_LISTED + 1)],
-        )  # fmt: skip
-        facts = (nodes.cast(exp.Min(this=value), "string"), nodes.cast(exp.Max(this=value.copy()), "string"), listed)
-        names_and_facts = [
-            part for name, fact in zip(("low", "high", "values"), facts, strict=True)
-            for part in (exp.Literal.string(name), fact)
-        ]  # fmt: skip
-        parts += [exp.Literal.string(column), exp.Anonymous(this="NAMED_STRUCT", expressions=names_and_facts)]
+    for seen in columns:
+        value = nodes.column(seen.column)
+        low, high = exp.Min(this=value), exp.Max(this=value.copy())
+        facts: dict[str, exp.Expr] = {"low": nodes.cast(low, "string"), "high": nodes.cast(high, "string")}
+        if seen.lists:
+            facts["values"] = exp.Subquery(this=_listed(staged, seen.column))
+        pairs = [part for name, fact in facts.items() for part in (exp.Literal.string(name), fact)]
+        parts += [exp.Literal.string(seen.column), exp.Anonymous(this="NAMED_STRUCT", expressions=pairs)]
     every = exp.Anonymous(this="TO_JSON", expressions=[exp.Anonymous(this="NAMED_STRUCT", expressions=parts)])
     select = exp.Select(expressions=[exp.Alias(this=every, alias=nodes.name(LOOK))])
     return sql_text(select.from_(RelationName((staged.name,)).table(), copy=False))
 
 
-def read_bounds(text: str, columns: tuple[tuple[str, str], ...]) -> tuple[Bound, ...]:
+def _listed(staged: Staged, column: str) -> exp.Select:
+    """One value more than are listed is enough to know that they are too many."""
+    value = nodes.column(column)
+    some = exp.Select(expressions=[exp.Alias(this=value, alias=nodes.name("value"))], distinct=exp.Distinct())
+    some = some.from_(RelationName((staged.name,)).table(), copy=False)
+    some = some.where(exp.Not(this=exp.Is(this=value.copy(), expression=exp.Null())), copy=False)
+    some = some.limit(MOST_LISTED + 1, copy=False)
+    collected = exp.Anonymous(this="COLLECT_LIST", expressions=[nodes.cast(nodes.column("value"), "string")])
+    ordered = exp.Anonymous(this="ARRAY_SORT", expressions=[collected])
+    return exp.Select(expressions=[ordered]).from_(nodes.aliased(some, "few"), copy=False)
+
+
+def read_bounds(text: str, columns: tuple[Seen, ...]) -> tuple[Bound, ...]:
     """Bounds of the columns that have values at all; a column with NULLs only is bound by nothing.
 
-    >>> read_bounds('{"k": {"low": "3", "high": "9", "values": ["3", "9"]}}', (("k", "bigint"),))[0].values
+    >>> read_bounds('{"k": {"low": "3", "high": "9", "values": ["3", "9"]}}', (Seen("k", "bigint", True),))[0].values
     ('3', '9')
     """
-    seen = json.loads(text)
+    looked = json.loads(text)
     bounds = []
-    for column, kind in columns:
-        facts = seen.get(column) or {}
+    for column, kind in ((s.column, s.type) for s in columns):
+        facts = looked.get(column) or {}
         if facts.get("low") is None or facts.get("high") is None:
             continue
         values = tuple(facts.get("values") or ())

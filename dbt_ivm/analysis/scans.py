@@ -1,0 +1,12 @@
+"""Where a plan reads a stored table."""
+
+from __future__ import annotations
+
+from dbt_ivm.catalog.relation_name import RelationName
+from dbt_ivm.operators import Operator, Scan
+
+
+def scans_of(plan: Operator, source: RelationName) -> tuple[Scan, ...]:
+    """Every mention of the table; a self-join has several."""
+    own = (plan,) if isinstance(plan, Scan) and plan.source == source else ()
+    return own + tuple(scan for below in plan.inputs for scan in scans_of(below, source))
