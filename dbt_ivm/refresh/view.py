@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from sqlglot import exp
 
@@ -21,6 +21,9 @@ from dbt_ivm.storage.live_rows import STORED, from_live_rows
 
 #: Part of every fingerprint: storage written by another planner is rebuilt, not guessed at.
 PLANNER_VERSION = 2
+
+#: Compiled views that a process remembers.
+MOST_COMPILED = 256
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,7 @@ def _types(plan: Operator) -> list[list[str]]:
     return own + [t for below in plan.inputs for t in _types(below)]
 
 
+@lru_cache(maxsize=MOST_COMPILED)
 def compile_view(
     sql: str,
     catalog: Catalog,
@@ -100,7 +104,7 @@ def compile_view(
     distrusted: tuple[str, ...] = (),
     rules: tuple[Rule, ...] = RULES,
 ) -> CompiledView:
-    """Text and facts in, compiled view out; no I/O.
+    """Text and facts in, compiled view out; no I/O, so the same arguments are compiled once per process.
 
     Args:
         visible: the query's output columns, needed only when the query cannot be lowered.
