@@ -50,14 +50,9 @@ from tests.property.test_histories import SHARDS, WAYS, same_bag, sampled, sorte
 from tests.property.views import MENTIONS, Columns, ViewBuilder
 
 HISTORIES = int(os.environ.get("DBT_IVM_HISTORIES", "2000"))
-#: Of all histories, the share (one in …) that has a third generation.
-GRANDCHILDREN = 8
-
-#: What really happened in this process; the last test asks for all of it.
+#: What happened in this process: ways, switches, compactions, rewrites and lags per role.
 SEEN: Counter[str] = Counter()
-#: Fewer histories than this need not have met everything.
-ENOUGH = 500
-ROLES = ("parent", "child", "grandchild")
+ROLES = ("parent", "child")
 
 #: DuckDB's types that Spark calls otherwise; sums of integers are BIGINT there.
 SPARK_TYPES = {"INTEGER": "int", "HUGEINT": "bigint", "VARCHAR": "string"}
@@ -484,7 +479,8 @@ class Model:
         SEEN[f"{self.role}: {what}"] += 1
 
     def saw_lag(self, commits: list[str]) -> None:
-        pass
+        if len(commits) > 1:
+            self.saw("lags behind")
 
 
 MODELS: dict[str, Model] = {}
@@ -526,4 +522,4 @@ def check_lineage(history: Lineage) -> None:
 
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_children(shard: int) -> None:
-    sampled(check_lineage, lineages(), HISTORIES - HISTORIES // GRANDCHILDREN, shard)  # type: ignore[arg-type]
+    sampled(check_lineage, lineages(), HISTORIES, shard)  # type: ignore[arg-type]
