@@ -20,6 +20,7 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "8",
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.databricks.delta.retentionDurationCheck.enabled": "false",  # replaced files go at once: disk
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",  # VACUUM lists in so many tasks, not 10,000
     "spark.sql.ansi.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.log.level": "ERROR",

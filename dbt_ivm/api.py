@@ -8,9 +8,9 @@ from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog, Key, Table, TableColumn, View
 from dbt_ivm.names import STORAGE_SUFFIX
 from dbt_ivm.optimizer import RULES, Rule
-from dbt_ivm.refresh.apply.staging import Staged
 from dbt_ivm.refresh.choose import choose
 from dbt_ivm.refresh.decide import CREATE, INCREMENTAL, NONE, Decision
+from dbt_ivm.refresh.keeping import Keeping
 from dbt_ivm.refresh.options import Options
 from dbt_ivm.refresh.plan import RefreshPlan, Target, following_state, plan_refresh
 from dbt_ivm.refresh.state import Pin, RowCounts, SourceChange, SourceState, State
@@ -43,7 +43,7 @@ def plan_view(
     insert_only: Iterable[str] = (),
     options: Mapping[str, str] | None = None,
     seq: int = 1,
-    staged: Staged | None = None,
+    keeping: Keeping | None = None,
     rules: tuple[Rule, ...] = RULES,
 ) -> RefreshPlan:
     """Plan one refresh of a query.
@@ -57,7 +57,7 @@ def plan_view(
         insert_only: changed sources that only gained rows.
         options: as ``meta.ivm`` of a model.
         seq: sequence number in the storage table.
-        staged: look at the change before it is merged (``refresh/apply/staging.py``).
+        keeping: names of what is kept, and what looks at it told (``refresh/keeping.py``).
 
     >>> orders = table("shop.orders", {"id": "bigint", "amount": "decimal(10,2)"})
     >>> plan = plan_view("select sum(amount) as total from shop.orders", [orders], changes={"shop.orders": (3, 5)})
@@ -90,4 +90,6 @@ def plan_view(
         decision = Decision("full", view.refusal.reason)
     else:
         decision = Decision(INCREMENTAL if moved else NONE)
-    return plan_refresh(view, Target(storage, TableOptions()), decision, pins, before_state, after, staged)
+    return plan_refresh(
+        view, Target(storage, TableOptions()), decision, pins, before_state, after, keeping or Keeping()
+    )

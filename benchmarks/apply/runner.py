@@ -117,6 +117,7 @@ class Runner:
             ways = [w for w in cell.ways if w not in slow]
             turn = repetition % len(ways)
             found = [state.refresh(way) for way in ways[turn:] + ways[:turn]]
+            show(", ".join(f"{f.model} {f.seconds:.1f} s" for f in found))
             if not must_show:
                 slow |= {f.model for f in found if f.seconds > SLOW_SECONDS}
             ends = repetition == repetitions - 1 or set(ways) <= slow

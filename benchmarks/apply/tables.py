@@ -8,7 +8,8 @@ from typing import Any
 
 DIMENSION_ROWS = 18_000
 ROWS_PER_FILE = 1_000_000
-PROPERTIES = "tblproperties (delta.enableChangeDataFeed = true, delta.enableDeletionVectors = true)"
+#: Delta's default for tables that users make; with deletion vectors the feed of a DELETE reads the files it touched
+DELETION_VECTORS = False
 NARROW = {
     "id": "id",
     "item": f"id * 7919 % {DIMENSION_ROWS}",
@@ -25,7 +26,14 @@ class Tables:
     """Creates them, knows the next free id and the last change's number."""
 
     def __init__(
-        self, spark: Any, warehouse: Path, schema: str, width: str, view_rows: int, rows_per_group: int | None = None
+        self,
+        spark: Any,
+        warehouse: Path,
+        schema: str,
+        width: str,
+        view_rows: int,
+        rows_per_group: int | None = None,
+        deletion_vectors: bool = DELETION_VECTORS,
     ) -> None:
         """
         Args:
@@ -34,6 +42,8 @@ class Tables:
         self.spark = spark
         self.schema = schema
         self.folder = warehouse / f"{schema}.db"
+        vectors = str(deletion_vectors).lower()
+        self.properties = f"tblproperties (delta.enableChangeDataFeed = true, delta.enableDeletionVectors = {vectors})"
         self.expressions = NARROW | (PAYLOAD if width == "wide" else {})
         self.columns = [*self.expressions, "version_number"]
         self.version_number = 0
@@ -56,9 +66,9 @@ class Tables:
         self.sql(f"create database {self.schema}")
         files = max(2, self.rows // ROWS_PER_FILE)
         fact = self.rows_from(0, self.next_id, files)
-        self.sql(f"create table {self.schema}.fact using delta {PROPERTIES} as {fact}")
+        self.sql(f"create table {self.schema}.fact using delta {self.properties} as {fact}")
         self.sql(
-            f"create table {self.schema}.dim using delta {PROPERTIES} as select id, concat('category ', id % 40)"
+            f"create table {self.schema}.dim using delta {self.properties} as select id, concat('category ', id % 40)"
             f" as category, concat('brand ', id % 900) as brand from range({DIMENSION_ROWS})"
         )
 

@@ -207,27 +207,15 @@ def _state_of_commit(commits: Sequence[Commit]) -> State | None:
     return State.from_metadata(moving[0].metadata) if moving and moving[0].is_ours else None
 
 
-def rows_after(states: Sequence[State]) -> int | None:
-    """Data rows after the last of these refreshes by log: each counted its own changes."""
-    total: int | None = None
-    for state in states:
-        if state.rows is not None:
-            total = state.rows
-        change = state.counts
-        if total is None or change is None or change.inserted is None or change.deleted is None:
-            continue
-        total += change.inserted - change.deleted
-    return total
-
-
 def _rows_after(state: State, own: Commit) -> int | None:
     """Data rows after the last refresh: what the state recorded before it, moved by that commit's counts."""
     if own.is_ours:
         if own.is_maintenance and own.volume is not None:  # a compaction writes every row
             return own.volume - 1
-        if state.adds_only and state.rows is not None and own.counts.inserted is not None:
-            return state.rows + own.counts.inserted
-        return None
+        changed = state.counts or own.counts
+        if state.rows is None or changed.inserted is None or changed.deleted is None:
+            return None
+        return state.rows + changed.inserted - changed.deleted
     if own.operation == "MERGE" and state.rows is not None:
         inserted, deleted = own.counts.inserted, own.counts.deleted
         return None if inserted is None or deleted is None else state.rows + inserted - deleted

@@ -8,14 +8,14 @@ Decisions are made in ``refresh/``; this file asks the engine for facts, runs th
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from dbt_ivm.bridge.engine import Engine, EngineError
 from dbt_ivm.bridge.failures import Failure, Remedy, classify
-from dbt_ivm.bridge.metadata import MetadataReader, Stored, rows_after
+from dbt_ivm.bridge.metadata import MetadataReader, Stored
 from dbt_ivm.bridge.outcome import Outcome
 from dbt_ivm.bridge.request import Request
 from dbt_ivm.bridge.verify_keys import violated_keys
@@ -23,15 +23,15 @@ from dbt_ivm.catalog.describe import IDENTITY_PROPERTY
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog
 from dbt_ivm.errors import InternalError, StrictRefusal, UserError
-from dbt_ivm.refresh.apply.staging import LOOK, Staged, drop_statement, read_bounds
 from dbt_ivm.refresh.apply.state_only import change_state
 from dbt_ivm.refresh.choose import Choice, choose
-from dbt_ivm.refresh.compact import compact, is_due
+from dbt_ivm.refresh.compact import compact, compacted, is_due
 from dbt_ivm.refresh.decide import CREATE, FULL, INCREMENTAL, NONE, Decision, Situation, decide
+from dbt_ivm.refresh.keeping import APPLY, KEEP, Keeping, Step, drop_statement
 from dbt_ivm.refresh.options import Options
-from dbt_ivm.refresh.plan import RefreshPlan, Target, following_state, plan_refresh
+from dbt_ivm.refresh.plan import RefreshPlan, Target, following_state, log_so_far, plan_refresh, run_steps
 from dbt_ivm.refresh.rewrite import preview
-from dbt_ivm.refresh.state import LOG_MODE, MERGE_MODE, Pin, RowCounts, State, UnreadableState
+from dbt_ivm.refresh.state import LOG_MODE, MERGE_MODE, METADATA_MARK, Pin, RowCounts, State, UnreadableState
 from dbt_ivm.refresh.view import CompiledView, compile_view
 from dbt_ivm.render.query import sql_text
 
@@ -117,12 +117,9 @@ class Refresher:
         options = self.request.options
         return replace(options, refresh="auto") if self.request.is_empty_run else options
 
-    def plan(
-        self, prepared: Prepared, decision: Decision, staged: Staged | None = None, may_look: bool = True
-    ) -> RefreshPlan:
-        """The steps; a merge into a large table is planned with a look at the change first."""
+    def plan(self, prepared: Prepared, decision: Decision, keeping: Keeping | None = None) -> RefreshPlan:
+        """The steps; a refresh of a large table is planned with looks at the change first."""
         choice = self.choice(prepared)
-        looks = may_look and decision.strategy == INCREMENTAL and choice.looks
         return plan_refresh(
             prepared.view,
             self.target(prepared.view),
@@ -130,7 +127,7 @@ class Refresher:
             prepared.pins,
             prepared.state,
             self._next_state(prepared, decision),
-            staged or (Staged(self.request.staged) if looks else None),
+            keeping or Keeping(self.request.kept, choice.looks),
             choice.why if decision.strategy == INCREMENTAL else "",
         )
 
@@ -146,14 +143,8 @@ class Refresher:
     def _apply(self, prepared: Prepared, decision: Decision) -> Outcome:
         if self._mode(prepared) == LOG_MODE:
             self._show_live_rows(prepared)
-        with self.engine.timed("plan"):
-            plan = self.plan(prepared, decision)
         try:
-            if len(plan.steps) > 1:
-                plan, result = self._look_and_merge(prepared, decision, plan)
-            else:
-                with self.engine.timed("apply"):
-                    result = self.engine.rows(plan.steps[0].sql)
+            plan, result = self._run_steps(prepared, decision)
         except EngineError as error:
             return self._after_failure(prepared, classify(str(error)), error)
         if self._mode(prepared) == LOG_MODE:
@@ -166,47 +157,55 @@ class Refresher:
         )
         return self._finish(outcome, prepared)
 
-    def _look_and_merge(
-        self, prepared: Prepared, decision: Decision, plan: RefreshPlan
-    ) -> tuple[RefreshPlan, list[dict[str, object]]]:
-        """Keep the change, look at it, merge it with what was seen as literals."""
-        keep, look, _ = plan.steps
-        kept = Staged(self.request.staged)
+    def _run_steps(self, prepared: Prepared, decision: Decision) -> tuple[RefreshPlan, Sequence[Mapping[str, object]]]:
+        """Keep what is used twice, look at it, commit; what was kept goes in any case."""
+        kept: list[str] = []
+
+        def plan_with(keeping: Keeping) -> RefreshPlan:
+            with self.engine.timed("plan"):
+                return self.plan(prepared, decision, keeping)
+
+        def execute(step: Step, plan: RefreshPlan) -> Sequence[Mapping[str, object]]:
+            with self.engine.timed("apply" if step.kind == APPLY else "delta"):
+                if step.kind != KEEP:
+                    return self.engine.rows(step.sql)
+                kept.append(step.name)
+                return self._keep(step)
+
         try:
-            try:
-                with self.engine.timed("delta"):
-                    self.engine.rows(keep.sql)
-                    (seen,) = self.engine.rows(look.sql)
-                kept = replace(kept, bounds=read_bounds(str(seen[LOOK]), plan.bounded))
-                plan = self.plan(prepared, decision, kept)
-            except EngineError as error:
-                if classify(str(error)).remedy is not Remedy.RAISE:
-                    raise
-                plan = self.plan(prepared, decision, may_look=False)  # an engine that keeps nothing: merge without
-            with self.engine.timed("apply"):
-                return plan, self.engine.rows(plan.steps[-1].sql)
+            return run_steps(plan_with, Keeping(self.request.kept, self.choice(prepared).looks), execute)
         finally:
-            with contextlib.suppress(EngineError):
-                self.engine.rows(drop_statement(kept))
+            for name in reversed(kept):
+                with contextlib.suppress(EngineError):
+                    self.engine.rows(drop_statement(name))
+
+    def _keep(self, step: Step) -> Sequence[Mapping[str, object]]:
+        try:
+            return self.engine.rows(step.sql)
+        except EngineError as error:
+            if classify(str(error)).remedy is not Remedy.RAISE:
+                raise
+            return self.engine.rows(step.without_keeping)  # an engine that keeps nothing computes it at every mention
 
     def _logged(self, prepared: Prepared, decision: Decision, plan: RefreshPlan) -> Outcome:
         """After a commit by log: was it ours, what did it count, is compaction due?"""
+        assert prepared.stored is not None and prepared.stored.state is not None
         try:
             with self.engine.timed("apply"):
-                states = self.reader.state_rows(self.request.storage)
+                written = self._written(prepared, plan)
         except UnreadableState:  # two writers in the moment that no check covers: exact again before anybody goes on
             reason = "another run rebuilt the storage table while this one refreshed it"
             return self._rebuild(self.prepare(), Decision(FULL, reason))
-        written = next((s for s in states if s.seq == plan.seq), None)
-        mine = replace(self._next_state(prepared, decision), adds_only=bool(written and written.adds_only))
-        if written is None or replace(written, counts=None) != mine:
+        if written is None:
             raise UserError(
                 "IVM_CONCURRENT",
                 "another run refreshed this model at the same time; nothing was written by this run. "
                 "Run the model again.",
             )
-        changed = written.counts or RowCounts()
-        total = rows_after(states)
+        state, changed = written
+        before = prepared.stored.rows
+        known = before is not None and changed.inserted is not None and changed.deleted is not None
+        total = (before or 0) + (changed.inserted or 0) - (changed.deleted or 0) if known else None
         outcome = replace(
             Outcome.of(INCREMENTAL, "", self.engine),
             way=plan.way,
@@ -215,14 +214,27 @@ class Refresher:
             total=total,
             seq=plan.seq,
         )
-        log = [s.counts for s in states if s.counts is not None]
-        tombstones = sum((c.updated or 0) + (c.deleted or 0) for c in log)
-        if is_due(tombstones, total, len(log), self.request.options.compact_at):
+        if is_due(state.tombstones, total, state.refreshes, self.request.options.compact_at):
             with self.engine.timed("apply"):
-                compacted = self.compact(prepared.view, written, total)
-            if compacted:
-                outcome = replace(outcome, way=f"{plan.way}, then compaction", seq=written.seq + 1)
+                done = self.compact(prepared.view, state, total)
+            if done:
+                outcome = replace(outcome, way=f"{plan.way}, then compaction", seq=state.seq + 1)
         return self._finish(outcome, prepared)
+
+    def _written(self, prepared: Prepared, plan: RefreshPlan) -> tuple[State, RowCounts] | None:
+        """The state this run committed and its counts; None when Delta skipped the commit as already done.
+
+        Usually the newest commit says it all.  If it is not ours, or another came in between, the state rows tell
+        whether the table is sound: a second one of the same number raises UnreadableState.
+        """
+        assert prepared.stored is not None and plan.commit is not None
+        commits = self.reader.commits(self.request.storage)
+        own = next((c for c in commits if c.metadata == METADATA_MARK + plan.commit.to_json()), None)
+        if own is None or own is not commits[0] or own.version != prepared.stored.version + 1:
+            self.reader.state_rows(self.request.storage)
+        if own is None:
+            return None
+        return plan.commit, plan.commit.counts or own.counts
 
     def compact_now(self) -> str:
         """Compaction asked for by the user."""
@@ -233,21 +245,17 @@ class Refresher:
             return f"left alone: {prepared.stored.problem if prepared.stored else 'no state'}"
         if prepared.state.mode != LOG_MODE:
             return "kept by merge, nothing to compact"
-        states = self.reader.state_rows(self.request.storage)
-        changes = [s.counts for s in states if s.counts is not None]
-        tombstones = sum((c.updated or 0) + (c.deleted or 0) for c in changes)
-        if not changes:
+        state = prepared.state
+        if not state.refreshes:
             return "nothing to compact"
-        done = self.compact(prepared.view, states[-1], rows_after(states))
-        return f"{tombstones:,} dead rows removed" if done else "another writer came first; run it again"
+        done = self.compact(prepared.view, state, prepared.stored.rows if prepared.stored else None)
+        return f"{state.tombstones:,} dead rows removed" if done else "another writer came first; run it again"
 
     def compact(self, view: CompiledView, state: State, rows: int | None, mode: str = LOG_MODE) -> bool:
         """Dead rows and tombstones removed in one commit; False when another writer came first."""
         storage = self.request.storage
         version = self.reader.commits(storage)[0].version
-        left = replace(
-            state, seq=state.seq + 1, storage_version=version + 1, rows=rows, mode=mode, counts=None, adds_only=True
-        )
+        left = compacted(state, version, rows, mode)
         try:
             self.engine.rows(compact(view.layout, storage, version, left))
         except EngineError as error:
@@ -307,11 +315,12 @@ class Refresher:
             ) from error
         reason = failure.reason
         if failure.remedy is Remedy.DISTRUST_KEY:
-            violation = failure.reason
-            reason = self._key_violation(violation, strict=self.request.options.refresh == "strict")
+            strict = self.request.options.refresh == "strict"
             keys = [f"{name} {key}" for name, key in prepared.view.layout.relied_on if key.origin != "storage"]
-            named = tuple(k for k in keys if k in violation)
-            prepared.distrusted = (*prepared.distrusted, *(named or keys))
+            broken = violated_keys(self.engine, prepared.view, prepared.pins)  # which one: the refresh saw only rows
+            told = "; ".join(f"{key}: {example}" for key, example in broken.items()) or failure.reason
+            reason = self._key_violation(told, strict)
+            prepared.distrusted = (*prepared.distrusted, *(broken or keys))
             prepared.view = self._compile(prepared.catalog, prepared.distrusted)
         if self.request.options.refresh == "strict":
             raise StrictRefusal(reason) from error
@@ -370,6 +379,7 @@ class Refresher:
             is_empty_build=self.request.is_empty_run,
             mode=self._mode(prepared),
             epoch=known.epoch if known and decision.strategy == INCREMENTAL else (stored.version if stored else -1) + 1,
+            **(log_so_far(known) if known and decision.strategy == INCREMENTAL else {}),
         )
 
     def facade_token(self, prepared: Prepared, mode: str) -> str:
@@ -459,7 +469,7 @@ class Refresher:
         )
 
 
-def _merge_counts(result: list[dict[str, object]]) -> RowCounts:
+def _merge_counts(result: Sequence[Mapping[str, object]]) -> RowCounts:
     """Rows changed by a MERGE, from its own result; the state row's update is not counted."""
     row = result[0] if result else {}
 

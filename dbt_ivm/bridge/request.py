@@ -20,7 +20,7 @@ from dbt_ivm.storage.delta_format import FORMAT, TableOptions
 @dataclass(frozen=True)
 class Request:
     """``facade_kind`` is what exists under the model's own name: view, table or nothing; ``facade_text`` what the
-    catalog says about it, its query included.  ``staged`` is a temporary name that no other thread uses."""
+    catalog says about it, its query included.  ``kept`` begins temporary names that no other thread uses."""
 
     model: str
     sql: str
@@ -35,7 +35,7 @@ class Request:
     asked_full: bool = False
     is_empty_run: bool = False
     facade_token: str = ""
-    staged: str = f"{PREFIX}staged"
+    kept: str = f"{PREFIX}kept"
 
 
 def storage_of(facade: RelationName) -> RelationName:
@@ -82,7 +82,7 @@ def build_request(
         table=table,
         keys=project_keys(graph),
         facade_token=facade_token(node),
-        staged=f"{PREFIX}staged_{uuid.uuid4().hex[:12]}",
+        kept=f"{PREFIX}kept_{uuid.uuid4().hex[:12]}",
         **flags,
     )
 

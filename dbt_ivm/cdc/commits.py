@@ -78,12 +78,12 @@ def _own_effect(metadata: str, metrics: Mapping[str, int]) -> tuple[RowCounts, b
     """A refresh by log adds rows to the table, but tombstones take rows away from the view."""
     written = metrics.get("numOutputRows")
     try:
-        adds_only = State.from_metadata(metadata).adds_only
+        state = State.from_metadata(metadata)
     except UnreadableState:
-        adds_only = False
-    if adds_only:
+        return RowCounts(None, None, None), False
+    if state.adds_only:
         return RowCounts(None if written is None else written - 1, 0, 0), True
-    return RowCounts(None, None, None), False
+    return state.counts or RowCounts(None, None, None), False
 
 
 def _token(row: Mapping[str, Any], operation: str, metrics: Mapping[str, int]) -> str:

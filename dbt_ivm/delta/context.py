@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.errors import InternalError
 from dbt_ivm.operators.base import Operator
+
+if TYPE_CHECKING:
+    from dbt_ivm.delta.kept import KeptChange
 
 
 @dataclass(frozen=True)
@@ -25,9 +29,11 @@ class DeltaContext:
         self,
         windows: Mapping[RelationName, Window],
         versions: Mapping[RelationName, int | None],
+        kept: Mapping[RelationName, KeptChange] | None = None,
     ) -> None:
         self._windows = windows
         self._versions = versions
+        self._kept = kept or {}
         # results are kept per operator object, so that what is used twice is one object and is rendered once
         self._deltas: dict[int, tuple[Operator, Operator | None]] = {}
         self._states: dict[tuple[str, int], tuple[Operator, Operator]] = {}
@@ -37,6 +43,14 @@ class DeltaContext:
 
     def version(self, source: RelationName) -> int | None:
         return self._versions.get(source)
+
+    def keeping(self, kept: Mapping[RelationName, KeptChange]) -> DeltaContext:
+        """The same change, with these parts of it computed before."""
+        return DeltaContext(self._windows, self._versions, kept)
+
+    def kept(self, source: RelationName) -> KeptChange | None:
+        """The source's change, if it was computed before this statement."""
+        return self._kept.get(source)
 
     def delta_of(self, operator: Operator) -> Operator | None:
         known = self._deltas.get(id(operator))

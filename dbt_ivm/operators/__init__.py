@@ -10,11 +10,12 @@ from dbt_ivm.operators.project import Project, Projection
 from dbt_ivm.operators.repeat import Repeat
 from dbt_ivm.operators.scan import Field, Scan
 from dbt_ivm.operators.scan_changes import ScanChanges
+from dbt_ivm.operators.scan_kept import ScanKept
 from dbt_ivm.operators.semi_join import SemiJoin
 from dbt_ivm.operators.union_all import UnionAll
 
 VIEW_OPERATORS: tuple[type[Operator], ...] = (Scan, OneRow, Filter, Project, Join, UnionAll, Aggregate)
-DELTA_OPERATORS: tuple[type[Operator], ...] = (ScanChanges, SemiJoin, LeftLookup, Repeat)
+DELTA_OPERATORS: tuple[type[Operator], ...] = (ScanChanges, ScanKept, SemiJoin, LeftLookup, Repeat)
 
 __all__ = [
     "DELTA_OPERATORS",
@@ -34,6 +35,7 @@ __all__ = [
     "Repeat",
     "Scan",
     "ScanChanges",
+    "ScanKept",
     "SemiJoin",
     "UnaryOperator",
     "UnionAll",

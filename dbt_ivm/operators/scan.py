@@ -1,4 +1,4 @@
-"""Scan of a stored table.  LEAF:  Δ = the netted change feed,  Pre = Post − Δ.
+"""Scan of a stored table.  LEAF:  Δ = the netted change feed (or what was kept of it),  Pre = Post − Δ.
 
 Only the columns the view uses are read.  ``version`` pins the snapshot; None reads a table without versions,
 which by definition did not change.  ``live`` is the identity of a storage table, whose dead rows do not count.
@@ -51,6 +51,9 @@ class Scan(LeafOperator):
         window = ctx.window(self.source)
         if window is None:
             return None
+        kept = ctx.kept(self.source)
+        if kept is not None:
+            return kept.change_of(self.fields)
         return net(ScanChanges(self.source, self.fields, window.first, window.last, self.live))
 
     def post(self, ctx: DeltaContext) -> Operator:

@@ -7,7 +7,7 @@
     fewer stored rows than LOG_FROM_ROWS              merge                          few files, plain reads
     else                                              log                            a MERGE reads the table it changes
 
-A merge into a table of more than LOOK_FROM_ROWS rows looks at the change first (staging.py), to skip files.
+A refresh of a table of more than LOOK_FROM_ROWS rows looks at the change first (keeping.py), to skip files.
 Under ``refresh: auto`` a change of more than REWRITE_SHARE of a large table's rows is not applied at all: the table is
 rewritten (decide.py).  benchmarks/results/apply.md has the measurements behind the numbers.
 """
@@ -22,13 +22,13 @@ from dbt_ivm.storage.layout import Layout
 
 #: From this many stored rows on, refreshes go by log.
 LOG_FROM_ROWS = 2_000_000
-#: From this many stored rows on, a merge looks at the change first.
+#: From this many stored rows on, a refresh looks at the change first.
 LOOK_FROM_ROWS = 500_000
 
 
 @dataclass(frozen=True)
 class Choice:
-    """``looks``: whether a merge looks at the change first; ``why`` is shown to the user."""
+    """``looks``: whether the refresh looks at the change first, to skip files; ``why`` is shown to the user."""
 
     mode: str
     looks: bool = False
@@ -49,10 +49,10 @@ def choose(options: Options, layout: Layout, current: str = MERGE_MODE, rows: in
     if options.apply == "merge":
         return Choice(MERGE_MODE, looks, "meta.ivm.apply is merge")
     if options.apply == "log":
-        return Choice(LOG_MODE, why="meta.ivm.apply is log")
+        return Choice(LOG_MODE, looks, "meta.ivm.apply is log")
     if rows is not None and rows >= LOG_FROM_ROWS:
-        return Choice(LOG_MODE, why=f"the table has {rows:,} rows, from {LOG_FROM_ROWS:,} on a log is cheaper")
+        return Choice(LOG_MODE, looks, f"the table has {rows:,} rows, from {LOG_FROM_ROWS:,} on a log is cheaper")
     if current == LOG_MODE:
-        return Choice(LOG_MODE, why="the table is kept by log")
+        return Choice(LOG_MODE, looks, "the table is kept by log")
     size = "of unknown size" if rows is None else f"of {rows:,} rows"
     return Choice(MERGE_MODE, looks, f"the table is {size}; from {LOG_FROM_ROWS:,} on a log is cheaper")

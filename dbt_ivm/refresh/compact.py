@@ -46,6 +46,21 @@ def is_due(tombstones: int, rows: int | None, refreshes: int, share: float | Non
     return tombstones > max(FEWEST_TOMBSTONES, SHARE * (rows or 0))
 
 
+def compacted(state: State, version: int, rows: int | None, mode: str) -> State:
+    """The state that a compaction of this table version leaves behind."""
+    return replace(
+        state,
+        seq=state.seq + 1,
+        storage_version=version + 1,
+        rows=rows,
+        mode=mode,
+        counts=None,
+        adds_only=True,
+        tombstones=0,
+        refreshes=0,
+    )
+
+
 def compact(layout: Layout, storage: RelationName, version: int | None, state: State) -> str:
     """The statement; ``state`` is the one it leaves behind.
 

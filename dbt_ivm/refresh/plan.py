@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,17 +11,38 @@ from sqlglot import exp
 
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.delta.context import DeltaContext, Window
+from dbt_ivm.delta.kept import KeptChange, used_twice
+from dbt_ivm.delta.weights import net
 from dbt_ivm.operators import Operator
-from dbt_ivm.refresh.apply import ApplyContext, apply_change
-from dbt_ivm.refresh.apply.staging import Seen, Staged, keep_statement, look_statement, prunable
+from dbt_ivm.refresh.apply import Applied, ApplyContext, apply_change
+from dbt_ivm.refresh.apply.append import append_kept_rows
+from dbt_ivm.refresh.apply.log import append_kept, logged_rows, look_at_rows, only_state, read_counts
+from dbt_ivm.refresh.apply.staging import LOOK, Seen, look_statement, prunable, read_bounds
+from dbt_ivm.refresh.apply.taken import EXAMPLE, look_at_stored, read_ranges
 from dbt_ivm.refresh.decide import CREATE, FULL, INCREMENTAL, NONE, Decision
+from dbt_ivm.refresh.keeping import (
+    APPLY,
+    LOOK_AT_CHANGE,
+    LOOK_AT_ROWS,
+    LOOK_AT_STORED,
+    REWRITE,
+    Keeping,
+    Step,
+    keep_step,
+)
 from dbt_ivm.refresh.rewrite import rewrite
-from dbt_ivm.refresh.state import Pin, SourceState, State
+from dbt_ivm.refresh.state import LOG_MODE, Pin, RowCounts, SourceState, State
 from dbt_ivm.refresh.view import CompiledView
 from dbt_ivm.storage.delta_format import TableOptions
 from dbt_ivm.storage.layout import Shape
 
 SCHEMA_VERSION = 1
+
+NOTHING_KNOWN = Keeping()
+UNKNOWN = RowCounts(None, None, None)
+
+#: Fields of a plan that its JSON shows as they are.
+TOLD = ("schema_version", "strategy", "reason", "way", "why", "storage", "seq")
 
 #: Ways that only depend on what changed.
 FIXED_WAYS = {"append": "the change only adds rows", "state only": "no commit since the last refresh moved rows"}
@@ -31,12 +52,11 @@ BROADCAST_ROWS = 200_000
 
 
 @dataclass(frozen=True)
-class Step:
-    """One statement; ``kind`` says how to treat its result."""
+class Target:
+    """Where the view is kept, and what its table looks like."""
 
-    kind: str
-    purpose: str
-    sql: str
+    storage: RelationName
+    table: TableOptions = field(default_factory=TableOptions)
 
 
 @dataclass(frozen=True)
@@ -52,7 +72,9 @@ class RefreshPlan:
     view: Operator | None = None
     delta: Operator | None = None
     notes: tuple[str, ...] = ()
-    bounded: tuple[Seen, ...] = ()
+    context: ApplyContext | None = None
+    commit: State | None = None
+    target: Target = field(default_factory=lambda: Target(RelationName(("",))))
 
     @property
     def view_plan(self) -> str:
@@ -64,10 +86,10 @@ class RefreshPlan:
 
     def to_json(self) -> str:
         document: dict[str, Any] = {
-            **{k: v for k, v in self.__dict__.items() if k not in ("steps", "notes", "view", "delta", "bounded")},
+            **{name: getattr(self, name) for name in TOLD},
             "view_plan": self.view_plan,
             "delta_plan": self.delta_plan,
-            "steps": [s.__dict__ for s in self.steps],
+            "steps": [{"kind": s.kind, "purpose": s.purpose, "sql": s.sql} for s in self.steps],
             "notes": list(self.notes),
         }
         return json.dumps(document, indent=2, sort_keys=True)
@@ -87,14 +109,6 @@ class RefreshPlan:
         return "\n\n".join(parts) + "\n"
 
 
-@dataclass(frozen=True)
-class Target:
-    """Where the view is kept, and what its table looks like."""
-
-    storage: RelationName
-    table: TableOptions = field(default_factory=TableOptions)
-
-
 def plan_refresh(
     view: CompiledView,
     target: Target,
@@ -102,13 +116,13 @@ def plan_refresh(
     pins: Mapping[RelationName, Pin],
     state: State | None,
     next_state: State,
-    staged: Staged | None = None,
+    keeping: Keeping = NOTHING_KNOWN,
     why: str = "",
 ) -> RefreshPlan:
     """The steps of one refresh; pure: the same arguments give the same text.
 
     Args:
-        staged: keep the change under this name and look at it before it is applied, to skip files of the storage.
+        keeping: where to keep what is used twice, and what looks at it have told so far (``run_steps``).
         why: why this way to apply, for explain.
     """
     target.table.check(view.layout.stored)
@@ -122,6 +136,7 @@ def plan_refresh(
         seq=next_state.seq,
         steps=(),
         view=view.layout.rows,
+        target=target,
         notes=view.notes,
     )
     if decision.strategy == NONE:
@@ -130,31 +145,113 @@ def plan_refresh(
     if decision.strategy in (CREATE, FULL):
         sql = rewrite(view, target.storage, versions, next_state.seq, next_state.to_json(), target.table)
         purpose = "replace the storage table, data and state in one commit"
-        return replace(base, way="rewrite", steps=(Step("rewrite", purpose, sql),))
+        return replace(base, way="rewrite", steps=(Step(REWRITE, purpose, sql),))
     assert decision.strategy == INCREMENTAL and state is not None
     ctx = _apply_context(view, target, pins, state, next_state)
-    columns = bounded_columns(ctx, target) if staged else ()
-    before: tuple[Step, ...] = ()
-    if staged and columns:
-        assert ctx.computed_change is not None
-        before = (
-            Step("keep", "compute the change once and keep it", keep_statement(staged, ctx.computed_change, ctx.small)),
-            Step("look", "which keys change: literals let Delta skip files", look_statement(staged, columns)),
-        )
-        ctx = replace(ctx, staged=staged)
-    applied = apply_change(ctx)
-    step = Step("apply", f"{applied.way}: data and state in one commit", applied.sql)
-    # the plan of a staged change is that of the change as computed
-    delta = apply_change(replace(ctx, staged=None)).delta if before else applied.delta
+    before, ctx = _kept_sources(ctx, keeping)
+    kept, applied = _log_steps(ctx, keeping) if next_state.mode == LOG_MODE else _merge_steps(ctx, target, keeping)
+    step = Step(APPLY, f"{applied.way}: data and state in one commit", applied.sql)
     return replace(
-        base, way=applied.way, why=FIXED_WAYS.get(applied.way, why), steps=(*before, step), delta=delta, bounded=columns
+        base,
+        way=applied.way,
+        why=FIXED_WAYS.get(applied.way, why),
+        steps=(*before, *kept, step),
+        delta=applied.delta,
+        context=ctx,
+        commit=applied.state or next_state,
     )
+
+
+def run_steps(
+    plan_with: Callable[[Keeping], RefreshPlan],
+    keeping: Keeping,
+    execute: Callable[[Step, RefreshPlan], Sequence[Mapping[str, Any]]],
+) -> tuple[RefreshPlan, Sequence[Mapping[str, Any]]]:
+    """Executes the steps one by one; after a look the rest is planned again with what was seen."""
+    plan, done = plan_with(keeping), 0
+    while True:
+        step = plan.steps[done]
+        done += 1
+        rows = execute(step, plan)
+        if step.kind == APPLY:
+            return plan, rows
+        if step.is_look:
+            assert plan.context is not None
+            (row,) = rows
+            if step.kind == LOOK_AT_CHANGE:
+                columns = bounded_columns(plan.context, plan.target)
+                keeping = keeping.learned(bounds=read_bounds(str(row[LOOK]), columns))
+            elif step.kind == LOOK_AT_STORED:
+                keeping = keeping.learned(may_be_taken=row[EXAMPLE] is not None)
+            else:
+                keyed = plan.context.layout.shape is Shape.KEYED
+                bounds = read_ranges(plan.context, row) if keyed else ()
+                keeping = keeping.learned(counts=read_counts(row), bounds=bounds)
+            plan = plan_with(keeping)
+
+
+# ---------------------------------------------------------------------- steps before the commit
+def _kept_sources(ctx: ApplyContext, keeping: Keeping) -> tuple[list[Step], ApplyContext]:
+    """Changes of sources that the delta reads more than once."""
+    kept: dict[RelationName, KeptChange] = {}
+    for position, source in enumerate(used_twice(ctx.root, ctx.changed), 1):
+        window = ctx.deltas.window(source)
+        assert window is not None
+        name = f"{keeping.name}_{position}"
+        kept[source] = KeptChange.of(name, ctx.root, source, window, str(source) in ctx.small)
+    steps = [
+        keep_step(k.name, f"compute the change of {source} once and keep it", ctx.query(k.computed), k.small)
+        for source, k in kept.items()
+    ]
+    return steps, replace(ctx, deltas=ctx.deltas.keeping(kept)) if kept else ctx
+
+
+def _log_steps(ctx: ApplyContext, keeping: Keeping) -> tuple[list[Step], Applied]:
+    if ctx.change is None:
+        return [], only_state(ctx)
+    found = logged_rows(ctx)
+    steps = [
+        keep_step(keeping.name, "compute the rows once and keep them", found.rows, ctx.is_small),
+        Step(LOOK_AT_ROWS, "count them; literals of new keys let Delta skip files", look_at_rows(ctx, keeping.name)),
+    ]
+    known = keeping.known
+    ctx = replace(ctx, bounds=known.bounds or ())
+    counts = known.counts or UNKNOWN
+    if ctx.layout.shape is Shape.KEYED and counts.inserted != 0:
+        purpose = "look up new keys among the stored rows"
+        steps.append(Step(LOOK_AT_STORED, purpose, look_at_stored(ctx, keeping.name)))
+    return steps, append_kept(ctx, found, keeping.name, counts, known.may_be_taken is not False)
+
+
+def _merge_steps(ctx: ApplyContext, target: Target, keeping: Keeping) -> tuple[list[Step], Applied]:
+    if ctx.layout.shape is Shape.KEYED and ctx.only_adds and ctx.change is not None:
+        return _append_steps(ctx, keeping)
+    columns = bounded_columns(ctx, target) if keeping.looks else ()
+    if not columns:
+        return [], apply_change(ctx)
+    change = ctx.computed_change
+    assert change is not None
+    steps = [
+        keep_step(keeping.name, "compute the change once and keep it", ctx.query(net(change)), ctx.is_small),
+        Step(LOOK_AT_CHANGE, "which keys change: literals let Delta skip files", look_statement(keeping.name, columns)),
+    ]
+    applied = apply_change(replace(ctx, kept_as=keeping.name, bounds=keeping.known.bounds or ()))
+    return steps, replace(applied, delta=change)
+
+
+def _append_steps(ctx: ApplyContext, keeping: Keeping) -> tuple[list[Step], Applied]:
+    found = logged_rows(ctx)
+    steps = [keep_step(keeping.name, "compute the rows once and keep them", found.rows, ctx.is_small)]
+    if keeping.looks:
+        purpose = "literals of new keys let Delta skip files"
+        steps.append(Step(LOOK_AT_ROWS, purpose, look_at_rows(ctx, keeping.name)))
+    ctx = replace(ctx, bounds=keeping.known.bounds or ())
+    return steps, append_kept_rows(ctx, found.plan, keeping.name)
 
 
 def bounded_columns(ctx: ApplyContext, target: Target) -> tuple[Seen, ...]:
     """Columns of the storage table whose values in the change may let Delta skip files."""
-    is_small = {str(name) for name in ctx.changed} <= ctx.small
-    if ctx.computed_change is None or ctx.only_adds or not is_small:
+    if ctx.computed_change is None or ctx.only_adds or not ctx.is_small:
         return ()
     stored = ctx.layout.stored
     partitions = tuple(c.lower() for c in target.table.partition_by if c.lower() in stored)
@@ -165,12 +262,18 @@ def bounded_columns(ctx: ApplyContext, target: Target) -> tuple[Seen, ...]:
 def delta_query(view: CompiledView, target: Target, pins: Mapping[RelationName, Pin], state: State) -> exp.Query | None:
     """The rows the next refresh would apply, for a dry run; None when nothing can change."""
     ctx = _apply_context(view, target, pins, state, state)
-    applied: Operator | None = apply_change(ctx).delta
+    if ctx.change is None:
+        return None
+    applied = logged_rows(ctx).plan if state.mode == LOG_MODE else apply_change(ctx).delta
     return None if applied is None else ctx.query(applied)
 
 
 def _apply_context(
-    view: CompiledView, target: Target, pins: Mapping[RelationName, Pin], state: State, next_state: State
+    view: CompiledView,
+    target: Target,
+    pins: Mapping[RelationName, Pin],
+    state: State,
+    next_state: State,
 ) -> ApplyContext:
     changed = {n: p for n, p in pins.items() if p.change is not None and not p.change.maintenance_only}
     windows: dict[RelationName, Window] = {}
@@ -205,6 +308,11 @@ def following_state(
     """The state after this refresh."""
     seq = state.seq + 1 if state is not None else 1
     return State(seq, fingerprint, dict(sources), storage_version=storage_version, **more)
+
+
+def log_so_far(state: State) -> dict[str, int]:
+    """What the next commit by log adds to."""
+    return {"tombstones": state.tombstones, "refreshes": state.refreshes + 1} if state.mode == LOG_MODE else {}
 
 
 def _indented(text: str) -> str:

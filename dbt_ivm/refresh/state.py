@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-STATE_VERSION = 2
+STATE_VERSION = 3
 
 #: How refreshes write: MERGE into the stored rows, or rows and tombstones appended (storage/live_rows.py).
 MERGE_MODE, LOG_MODE = "merge", "log"
@@ -47,6 +47,8 @@ class State:
         epoch: names the sequence of commits by log, so that a rebuilt table starts a new one.
         adds_only: that commit wrote no tombstones.
         counts: rows changed by that commit; only commits by log know them.
+        tombstones: how many the table holds after it.
+        refreshes: how many commits by log came since the table was last rewritten.
     """
 
     seq: int
@@ -60,6 +62,8 @@ class State:
     epoch: int = 0
     adds_only: bool = False
     counts: RowCounts | None = None
+    tombstones: int = 0
+    refreshes: int = 0
 
     def to_json(self) -> str:
         """The text in the state row."""
@@ -75,6 +79,9 @@ class State:
             "rows": self.rows,
             "distrusted": list(self.distrusted),
             "is_empty_build": self.is_empty_build,
+            "tombstones": self.tombstones,
+            "refreshes": self.refreshes,
+            "counts": self.counts.as_dict() if self.counts else None,
         }
         return json.dumps(document, sort_keys=True)
 
@@ -101,9 +108,9 @@ class State:
                 mode=document["mode"],
                 epoch=document["epoch"],
                 adds_only=document["adds_only"],
-                counts=RowCounts(document["inserted"], document["updated"], document["deleted"])
-                if "inserted" in document
-                else None,
+                counts=RowCounts(**document["counts"]) if document["counts"] else None,
+                tombstones=document["tombstones"],
+                refreshes=document["refreshes"],
             )
         except UnreadableState:
             raise

@@ -23,6 +23,7 @@ from dbt_ivm.operators import (
     Repeat,
     Scan,
     ScanChanges,
+    ScanKept,
     SemiJoin,
     UnionAll,
 )
@@ -130,8 +131,8 @@ class Renderer:
         """Whether all rows come from changes that are known to be few."""
         if isinstance(plan, ScanChanges):
             return str(plan.source) in self.small
-        if isinstance(plan, Scan):  # a staged change; sources are pinned to a version
-            return plan.version is None and str(plan.source) in self.small
+        if isinstance(plan, ScanKept):
+            return plan.small
         if isinstance(plan, (Filter, Project, Aggregate)):
             return self.is_small(plan.input)
         if isinstance(plan, UnionAll):
@@ -178,6 +179,12 @@ class Renderer:
                     outputs[f.name] = exp.Case(ifs=[exp.If(this=is_dead.copy(), true=as_data)], default=part.copy())
         outputs[names.WEIGHT] = weight
         return Block(outputs, (Source(alias, feed),))
+
+    def scan_kept(self, plan: ScanKept) -> Block:
+        alias = self.alias("k")
+        table = exp.Table(this=exp.to_identifier(plan.name), alias=nodes.alias(alias))
+        outputs: dict[str, exp.Expr] = {f.name: _qualified(f.column, alias) for f in plan.fields}
+        return Block(outputs, (Source(alias, table, plan.small),))
 
     def one_row(self, plan: OneRow) -> Block:
         return Block({})
@@ -278,6 +285,7 @@ def _qualified(column: str, alias: str) -> exp.Column:
 _BLOCKS: dict[type[Operator], Callable[[Renderer, Any], Block]] = {
     Scan: Renderer.scan,
     ScanChanges: Renderer.scan_changes,
+    ScanKept: Renderer.scan_kept,
     OneRow: Renderer.one_row,
     Filter: Renderer.filter,
     Project: Renderer.project,

@@ -100,6 +100,12 @@ class Duck:
         found: list[Row] = self.connection.execute(sql).fetchall()
         return found
 
+    def dictionaries(self, sql: str) -> list[dict[str, object]]:
+        """The same, with the names of the columns."""
+        found = self.connection.execute(sql)
+        names = [d[0] for d in found.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
     def _merge(self, merge: exp.Merge) -> None:
         using = merge.args["using"]
         materialized = to_duckdb(using.this)

@@ -29,11 +29,12 @@ from dbt_ivm.api import plan_view
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog
 from dbt_ivm.optimizer import RULES
-from dbt_ivm.refresh.apply.staging import MOST_LISTED, Staged, read_bounds
+from dbt_ivm.refresh.apply.staging import LOOK, MOST_LISTED
 from dbt_ivm.refresh.choose import choose
 from dbt_ivm.refresh.compact import compact
+from dbt_ivm.refresh.keeping import APPLY, LOOK_AT_CHANGE, Keeping, Step
 from dbt_ivm.refresh.options import Options
-from dbt_ivm.refresh.plan import RefreshPlan
+from dbt_ivm.refresh.plan import RefreshPlan, bounded_columns, run_steps
 from dbt_ivm.refresh.state import LOG_MODE, RowCounts, State
 from dbt_ivm.refresh.view import compile_view
 from tests.property.duck import STORAGE, Duck, Row, local_name, to_duckdb
@@ -137,10 +138,9 @@ class Run:
         DUCK.run(plan.steps[0].sql)
         self.check(0)
 
-    def plan(self, number: int, staged: Staged | None = None) -> RefreshPlan:
+    def plan(self, number: int, keeping: Keeping | None = None) -> RefreshPlan:
         """The refresh that follows batch ``number``."""
-        if staged is None and self.history.looks and self.mode != LOG_MODE:
-            staged = Staged("__ivm_staged")
+        keeping = keeping or Keeping(looks=self.history.looks)
         before, now = self.pins[number], self.pins[number + 1]
         read = {t.name.name for t in self.view.tables}
         changes = {f"db.{n}": (before[n], now[n]) for n in sorted(read) if now[n] > before[n]}
@@ -158,7 +158,7 @@ class Run:
             insert_only=only,
             options=self.options,
             seq=self.seq,
-            staged=staged,
+            keeping=keeping,
             rules=self.rules,
         )
         if changes:
@@ -167,35 +167,32 @@ class Run:
             assert plan.strategy == "none" and not plan.steps
         return plan
 
-    def looked(self, number: int, plan: RefreshPlan) -> RefreshPlan:
-        """The plan with literals of the change it kept; what Spark's look would say is said by Python here."""
-        if len(plan.steps) <= 1:
-            return plan
-        keep, _, _ = plan.steps
-        DUCK.run(keep.sql)
-        seen = {}
-        for column in (s.column for s in plan.bounded):
-            found = [v for (v,) in DUCK.rows(f'SELECT DISTINCT "{column}" FROM __ivm_staged') if v is not None]
-            values = sorted(found)  # type: ignore[type-var]
-            texts = [str(v) for v in values]
-            seen[column] = {"low": texts[0], "high": texts[-1], "values": texts} if texts else {}
-            if len(texts) > 2:
-                seen[column]["values"] = texts * MOST_LISTED  # too many to list: a range
-        return self.plan(number, Staged("__ivm_staged", read_bounds(json.dumps(seen), plan.bounded)))
+    def refresh(self, number: int) -> RefreshPlan:
+        """All steps of the refresh that follows batch ``number``."""
+        return self.apply(lambda keeping: self.plan(number, keeping))
 
-    def apply(self, plan: RefreshPlan) -> None:
+    def apply(self, plan_with: Callable[[Keeping], RefreshPlan]) -> RefreshPlan:
         before = Counter(row[:-1] for row in self.stored())
-        for step in plan.steps[-1:]:
-            if currently_in_test_context():
-                note(step.sql)
-            DUCK.run(step.sql)
-            self.seq += 1
+        keeping = Keeping(looks=self.history.looks)
+        plan = plan_with(keeping)
+        if plan.steps:
+            plan, _ = run_steps(plan_with, keeping, self.execute)
         stored = self.stored()
         self.check_counts(before, stored, plan)
         after = Counter(row[:-1] for row in stored)
         written = {row[:-1] for row in stored if row[-1] == self.seq} if plan.steps else set()
         rewritten = [row for row in written if after[row] <= before[row]]
         assert not rewritten, f"rows written without a change: {rewritten}"
+        return plan
+
+    def execute(self, step: Step, plan: RefreshPlan) -> list[dict[str, object]]:
+        if currently_in_test_context():
+            note(step.sql)
+        if step.is_look:
+            return look(DUCK, step, plan)
+        DUCK.run(step.sql)
+        self.seq += step.kind == APPLY
+        return []
 
     def check_counts(self, before: Counter[Row], stored: list[Row], plan: RefreshPlan) -> None:
         """The state row of a commit by log tells how many rows it changed."""
@@ -241,6 +238,20 @@ class Run:
         assert Counter(self.shown()) == before
         parts = Counter(part for (part,) in DUCK.rows(f"SELECT {names.PART} FROM {local_name(STORAGE)}"))
         assert parts[names.TOMBSTONE_PART] == 0 and parts[names.STATE_PART] == 1, parts
+
+
+def look(duck: Duck, step: Step, plan: RefreshPlan) -> list[dict[str, object]]:
+    """The row of a look; what Spark would say about all values of a change is said by Python here."""
+    if step.kind != LOOK_AT_CHANGE:
+        return duck.dictionaries(to_duckdb(sqlglot.parse_one(step.sql, read="spark")))
+    assert plan.context is not None
+    seen: dict[str, object] = {}
+    for column in (s.column for s in bounded_columns(plan.context, plan.target)):
+        found = [v for (v,) in duck.rows(f'SELECT DISTINCT "{column}" FROM {Keeping().name}') if v is not None]
+        texts = [str(v) for v in sorted(found)]  # type: ignore[type-var]
+        many = texts * MOST_LISTED if len(texts) > 2 else texts  # too many to list: a range
+        seen[column] = {"low": texts[0], "high": texts[-1], "values": many} if texts else {}
+    return [{LOOK: json.dumps(seen)}]
 
 
 def _qualified(versions: dict[str, int]) -> dict[str, int]:
@@ -312,7 +323,7 @@ def check_refreshes(history: History) -> None:
     run = Run(history, enforce_keys=True)
     run.build()
     for number in range(len(history.batches)):
-        run.apply(run.looked(number, run.plan(number)))
+        run.refresh(number)
         run.check(number + 1)
         if number in history.compactions:
             run.compact()
@@ -326,7 +337,7 @@ def check_refreshes_with_violations(history: History) -> None:
     for number in range(len(history.batches)):
         before = (Counter(run.stored()), Counter(run.shown()))
         try:
-            run.apply(run.looked(number, run.plan(number)))
+            run.refresh(number)
         except duckdb.Error as error:
             assert "IVM_DUPLICATE_KEY" in str(error), error
             assert before == (Counter(run.stored()), Counter(run.shown()))

@@ -36,10 +36,11 @@ from dbt_ivm.catalog.tables import Catalog, Key
 from dbt_ivm.cdc.change_feed import FEED_PROPERTY
 from dbt_ivm.refresh.apply.state_only import change_state
 from dbt_ivm.refresh.choose import choose
-from dbt_ivm.refresh.compact import compact
+from dbt_ivm.refresh.compact import compact, compacted
 from dbt_ivm.refresh.decide import CREATE, FULL, INCREMENTAL, NONE, Decision, Situation, decide
+from dbt_ivm.refresh.keeping import APPLY, Keeping, Step
 from dbt_ivm.refresh.options import Options
-from dbt_ivm.refresh.plan import Target, following_state, plan_refresh
+from dbt_ivm.refresh.plan import RefreshPlan, Target, following_state, log_so_far, plan_refresh, run_steps
 from dbt_ivm.refresh.state import LOG_MODE, MERGE_MODE, Pin, State
 from dbt_ivm.refresh.view import CompiledView, compile_view
 from dbt_ivm.render.query import sql_text
@@ -47,6 +48,7 @@ from dbt_ivm.storage.delta_format import TableOptions
 from tests.property.duck import Duck, Row, local_name, to_duckdb
 from tests.property.sources import OPERATIONS, Operation, Source, Timeline, operations_on, rows_of, sources
 from tests.property.test_histories import SHARDS, WAYS, same_bag, sampled, sorted_rows
+from tests.property.test_histories import look as look_on
 from tests.property.views import MENTIONS, Columns, ViewBuilder
 
 HISTORIES = int(os.environ.get("DBT_IVM_HISTORIES", "2000"))
@@ -379,15 +381,22 @@ class Model:
             rows=look.stored.rows if look.stored and is_incremental else None,
             mode=look.mode,
             epoch=known.epoch if known and is_incremental else version,
+            **(log_so_far(known) if known and is_incremental else {}),
         )
         target = Target(self.storage, TableOptions(properties=identity))
         if is_incremental and look.mode == LOG_MODE:
             self.show(look.view, LOG_MODE)
         state = look.stored.state if look.stored else None
-        plan = plan_refresh(look.view, target, look.decision, look.pins, state, following)
+
+        def plan_with(keeping: Keeping) -> RefreshPlan:
+            return plan_refresh(look.view, target, look.decision, look.pins, state, following, keeping)
+
+        plan = plan_with(Keeping())
         assert plan.strategy == look.decision.strategy, plan.reason
-        (step,) = plan.steps
-        self.commit(step.sql)
+        if is_incremental:
+            plan, _ = run_steps(plan_with, Keeping(), self.execute)
+        else:
+            self.commit(plan.steps[0].sql)
         self.record_truth(look)
         if not is_incremental:
             LAKE.describe_table(self.storage.name, LAKE.types(self.storage.name), identity)
@@ -421,12 +430,19 @@ class Model:
     def leave_live_rows(self, look: Look, rows: int | None, mode: str) -> None:
         assert look.stored is not None
         version, state = look.stored.version, look.state
-        left = replace(
-            state, seq=state.seq + 1, storage_version=version + 1, rows=rows, mode=mode, counts=None, adds_only=True
-        )
+        left = compacted(state, version, rows, mode)
         self.commit(compact(look.view.layout, self.storage, version, left))
         parts = Counter(part for (part,) in LAKE.rows(f"SELECT {names.PART} FROM {self.storage.name}"))
         assert parts[names.TOMBSTONE_PART] == 0 and parts[names.STATE_PART] == 1, parts
+
+    def execute(self, step: Step, plan: RefreshPlan) -> list[dict[str, object]]:
+        if step.is_look:
+            return look_on(LAKE, step, plan)
+        if step.kind == APPLY:
+            self.commit(step.sql)
+        else:
+            LAKE.run(step.sql)
+        return []
 
     def commit(self, sql: str) -> None:
         if currently_in_test_context():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections import Counter
+from functools import partial
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -16,6 +17,8 @@ from dbt_ivm.api import plan_view, table
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog
 from dbt_ivm.optimizer import RULES
+from dbt_ivm.refresh.keeping import Keeping, drop_statement
+from dbt_ivm.refresh.plan import RefreshPlan, run_steps
 from dbt_ivm.refresh.view import compile_view
 from dbt_ivm.render.query import sql_text
 from tests.property.duck import Row
@@ -78,6 +81,18 @@ class DeltaRun:
         names = [str(t.name) for t in self.tables]
         return {n: self.sql(f"describe history {n} limit 1")[0].version for n in names}
 
+    def plan(self, changes: dict[str, tuple[int, int]], now: dict[str, int], keeping: Keeping) -> RefreshPlan:
+        return plan_view(
+            self.sql_text,
+            self.tables,
+            model=f"{self.schema}.model",
+            changes=changes,
+            versions=now,
+            seq=self.seq,
+            rules=self.rules,
+            keeping=keeping,
+        )
+
     def facade(self) -> list[Row]:
         select = self.view.facade_select(RelationName.parse(f"{self.schema}.model__ivm").table())
         return [tuple(r) for r in self.sql(sql_text(select))]
@@ -114,18 +129,13 @@ def test_random_histories_on_delta(history: History) -> None:
             run.move(run.timelines[number], before)
         now = run.versions()
         changes = {n: (pinned[n], now[n]) for n in sorted(read) if now[n] > pinned[n]}
-        plan = plan_view(
-            run.sql_text,
-            run.tables,
-            model=f"{run.schema}.model",
-            changes=changes,
-            versions=now,
-            seq=run.seq,
-            rules=run.rules,
-        )
-        for step in plan.steps:
-            assert plan.strategy == "incremental" and plan.way in WAYS
-            run.sql(step.sql)
+        plan_with = partial(run.plan, changes, now)
+        plan = plan_with(Keeping())
+        assert not changes or (plan.strategy == "incremental" and plan.way in WAYS)
+        if plan.steps:
+            run_steps(plan_with, Keeping(), lambda step, _: [r.asDict() for r in run.sql(step.sql)])
+            for name in [step.name for step in plan.steps if step.name]:
+                run.sql(drop_statement(name))
             run.seq += 1
         run.check()
         pinned = now

@@ -12,7 +12,7 @@ from dbt_ivm.analysis.growth import only_adds_rows
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.delta.context import DeltaContext
 from dbt_ivm.operators import Aggregate, Operator
-from dbt_ivm.refresh.apply.staging import Staged, staged_change
+from dbt_ivm.refresh.apply.staging import Bound, kept_change
 from dbt_ivm.refresh.state import State
 from dbt_ivm.render.merge import (
     case,
@@ -36,11 +36,12 @@ DUPLICATE = "IVM_DUPLICATE_KEY "
 
 @dataclass(frozen=True)
 class Applied:
-    """The statement, and the delta plan it came from (for explain)."""
+    """The statement, and the delta plan it came from (for explain); ``state`` when it says more than was given."""
 
     way: str
     statement: exp.Expr | str
     delta: Operator | None
+    state: State | None = None
 
     @property
     def sql(self) -> str:
@@ -49,6 +50,12 @@ class Applied:
 
 @dataclass(frozen=True)
 class ApplyContext:
+    """
+    Args:
+        kept_as: name under which the change was kept, when it was.
+        bounds: what a look told about all rows of the change (of appended rows: about new keys).
+    """
+
     layout: Layout
     deltas: DeltaContext
     storage: RelationName
@@ -57,7 +64,8 @@ class ApplyContext:
     changed: frozenset[RelationName]
     insert_only: frozenset[RelationName]
     small: frozenset[str]
-    staged: Staged | None = None
+    kept_as: str = ""
+    bounds: tuple[Bound, ...] = ()
 
     @property
     def root(self) -> Operator:
@@ -72,14 +80,18 @@ class ApplyContext:
 
     @cached_property
     def change(self) -> Operator | None:
-        """The change of the root; read from where it is kept when it is staged."""
+        """The change of the root; read from where it is kept when it is."""
         change = self.computed_change
-        return staged_change(self.staged, change) if self.staged and change is not None else change
+        return kept_change(self.kept_as, change, self.is_small) if self.kept_as and change is not None else change
+
+    @property
+    def is_small(self) -> bool:
+        """Whether every changed source is known to have changed by few rows."""
+        return {str(name) for name in self.changed} <= self.small
 
     def within_bounds(self, table: str | None = None, prefix: str = "") -> list[exp.Expr]:
         """What is known of all rows the change can match: conditions by which Delta skips files of the storage."""
-        bounds = self.staged.bounds if self.staged and self.staged.bounds else ()
-        return [b.holds(table, f"{prefix}{b.column}" if prefix else "") for b in bounds]
+        return [b.holds(table, f"{prefix}{b.column}" if prefix else "") for b in self.bounds]
 
     @property
     def required_change(self) -> Operator:
@@ -95,8 +107,7 @@ class ApplyContext:
         return only_adds_rows(self.root, self.insert_only, self.changed)
 
     def query(self, plan: Operator) -> exp.Query:
-        small = self.small | {self.staged.name} if self.staged else self.small
-        return render_query(plan, small)
+        return render_query(plan, self.small)
 
     def with_state_row(
         self,

@@ -22,10 +22,8 @@ from dbt_ivm.refresh.apply.merge_groups import (
     with_recomputed,
 )
 from dbt_ivm.refresh.apply.merge_recomputed import recomputed_groups
+from dbt_ivm.refresh.apply.signed import DELETED, INSERTED, UPDATED
 from dbt_ivm.render.merge import SOURCE, TARGET, case, coalesce, differs, equal, fail, number, source, target
-
-#: What happened to the row a tombstone stands for.
-UPDATED, DELETED = "updated", "deleted"
 
 SIDE = f"{names.PREFIX}side"
 NEW_SIDE, OLD_SIDE = 1, 2
@@ -91,7 +89,8 @@ def _both_sides(ctx: ApplyContext, plan: Operator, new: dict[str, exp.Expr], cha
         value = case(is_new.copy(), _from_stored(new[column]), source(stored_name(column)))
         select.append("expressions", exp.Alias(this=value, alias=nodes.name(column)))
     select.append("expressions", exp.Alias(this=part, alias=nodes.name(names.PART)))
-    kind = case(is_new.copy(), nodes.null("string"), became)
+    came = case(_had(), exp.Literal.string(UPDATED), exp.Literal.string(INSERTED))
+    kind = case(is_new.copy(), came, became)
     select.append("expressions", exp.Alias(this=kind, alias=nodes.name(names.STATE)))
     select = select.from_(nodes.aliased(ctx.query(plan), SOURCE), copy=False)
     both = exp.Anonymous(this="SEQUENCE", expressions=[number(NEW_SIDE), number(OLD_SIDE)])

@@ -20,9 +20,8 @@ from sqlglot import exp
 
 from dbt_ivm import names, nodes
 from dbt_ivm.catalog.relation_name import RelationName
-from dbt_ivm.delta.weights import net
-from dbt_ivm.operators import Field, Operator, Scan
-from dbt_ivm.render.query import render_query, sql_text
+from dbt_ivm.operators import Field, Operator, ScanKept
+from dbt_ivm.render.query import sql_text
 from dbt_ivm.types import decimal_of, is_integral
 
 #: Up to this many values are listed; more become a range.
@@ -67,44 +66,24 @@ class Seen:
     lists: bool = False
 
 
-@dataclass(frozen=True)
-class Staged:
-    """A change kept under a name; ``bounds`` are None before it was looked at."""
-
-    name: str
-    bounds: tuple[Bound, ...] | None = None
-
-
 def prunable(change: Operator, listed: tuple[str, ...], ranged: tuple[str, ...]) -> tuple[Seen, ...]:
     """Candidates whose literals mean the same in Python, Spark and Delta's statistics."""
     candidates = {c: c in listed for c in (*listed, *ranged)}
-    found = [
-        Seen(c, change.types[c], lists) for c, lists in candidates.items() if _is_prunable(change.types.get(c, ""))
-    ]
+    found = [Seen(c, change.types[c], lists) for c, lists in candidates.items() if is_prunable(change.types.get(c, ""))]
     return tuple(found[:MOST_COLUMNS])
 
 
-def _is_prunable(kind: str) -> bool:
+def is_prunable(kind: str) -> bool:
     return is_integral(kind) or decimal_of(kind) is not None or kind in ("date", "string")
 
 
-def keep_statement(staged: Staged, change: Operator, small: frozenset[str]) -> str:
-    """The netted change, computed now and kept under the name."""
-    query = sql_text(render_query(net(change), small))
-    return f"CACHE TABLE {staged.name} OPTIONS ('storageLevel' = 'MEMORY_AND_DISK') AS\n{query}"
-
-
-def drop_statement(staged: Staged) -> str:
-    return f"DROP VIEW IF EXISTS {staged.name}"
-
-
-def staged_change(staged: Staged, change: Operator) -> Operator:
+def kept_change(name: str, change: Operator, small: bool) -> Operator:
     """The same rows as the change, read from where they are kept."""
     columns = (*((c.name, c.type) for c in change.columns if c.name != names.WEIGHT), (names.WEIGHT, "bigint"))
-    return Scan(RelationName((staged.name,)), tuple(Field(n, n, t) for n, t in columns))
+    return ScanKept(name, tuple(Field(n, n, t) for n, t in columns), "the change as computed", small)
 
 
-def look_statement(staged: Staged, columns: tuple[Seen, ...]) -> str:
+def look_statement(staged: str, columns: tuple[Seen, ...]) -> str:
     """Smallest, largest and listed values per column, as one JSON text: drivers convert nothing."""
     parts: list[exp.Expr] = []
     for seen in columns:
@@ -117,14 +96,14 @@ def look_statement(staged: Staged, columns: tuple[Seen, ...]) -> str:
         parts += [exp.Literal.string(seen.column), exp.Anonymous(this="NAMED_STRUCT", expressions=pairs)]
     every = exp.Anonymous(this="TO_JSON", expressions=[exp.Anonymous(this="NAMED_STRUCT", expressions=parts)])
     select = exp.Select(expressions=[exp.Alias(this=every, alias=nodes.name(LOOK))])
-    return sql_text(select.from_(RelationName((staged.name,)).table(), copy=False))
+    return sql_text(select.from_(RelationName((staged,)).table(), copy=False))
 
 
-def _listed(staged: Staged, column: str) -> exp.Select:
+def _listed(staged: str, column: str) -> exp.Select:
     """One value more than are listed is enough to know that they are too many."""
     value = nodes.column(column)
     some = exp.Select(expressions=[exp.Alias(this=value, alias=nodes.name("value"))], distinct=exp.Distinct())
-    some = some.from_(RelationName((staged.name,)).table(), copy=False)
+    some = some.from_(RelationName((staged,)).table(), copy=False)
     some = some.where(exp.Not(this=exp.Is(this=value.copy(), expression=exp.Null())), copy=False)
     some = some.limit(MOST_LISTED + 1, copy=False)
     collected = exp.Anonymous(this="COLLECT_LIST", expressions=[nodes.cast(nodes.column("value"), "string")])
@@ -142,13 +121,16 @@ def read_bounds(text: str, columns: tuple[Seen, ...]) -> tuple[Bound, ...]:
     bounds = []
     for column, kind in ((s.column, s.type) for s in columns):
         facts = looked.get(column) or {}
-        if facts.get("low") is None or facts.get("high") is None:
-            continue
-        values = tuple(facts.get("values") or ())
-        if not all(_is_exact(v, kind) for v in (facts["low"], facts["high"], *values)):
-            continue
-        bounds.append(Bound(column, kind, facts["low"], facts["high"], values if len(values) <= MOST_LISTED else ()))
+        bound = read_bound(column, kind, facts.get("low"), facts.get("high"), tuple(facts.get("values") or ()))
+        bounds += [bound] if bound else []
     return tuple(bounds)
+
+
+def read_bound(column: str, kind: str, low: str | None, high: str | None, values: tuple[str, ...] = ()) -> Bound | None:
+    """The bound, or None when there is no value or a text does not stand for exactly its value."""
+    if low is None or high is None or not all(_is_exact(v, kind) for v in (low, high, *values)):
+        return None
+    return Bound(column, kind, low, high, values if len(values) <= MOST_LISTED else ())
 
 
 def _is_exact(text: str, kind: str) -> bool:

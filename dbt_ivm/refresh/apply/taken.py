@@ -1,0 +1,97 @@
+"""Keyed rows that only add are appended without matching stored ones, so nothing would notice a key that is taken.
+
+The delta is exact whatever the keys; they are relied on only to address stored rows.  So what must hold is that no
+two live rows of the view have one identity:
+
+    in the change          at most one row per identity before and one after        (signed_rows in signed.py)
+    against stored rows    an identity that is new in the change is not live yet    (here)
+
+Only new identities are looked up, and within the range that a look at the kept rows told, so that Delta skips files.
+By log the lookup comes before the commit and ignores tombstones; only if it finds something the commit itself checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlglot import exp
+
+from dbt_ivm import names, nodes
+from dbt_ivm.delta.weights import restrict_to
+from dbt_ivm.operators import Field, Filter, Operator, Project, Scan, ScanKept, col
+from dbt_ivm.refresh.apply.context import DUPLICATE, ApplyContext
+from dbt_ivm.refresh.apply.signed import INSERTED
+from dbt_ivm.refresh.apply.staging import MOST_COLUMNS, Bound, is_prunable, read_bound
+from dbt_ivm.refresh.state import LOG_MODE
+from dbt_ivm.render.merge import case, equal, number
+from dbt_ivm.render.query import sql_text
+
+EXAMPLE = f"{names.PREFIX}example"
+
+
+def look_at_stored(ctx: ApplyContext, kept_as: str) -> str:
+    """One row: a new identity that a stored row has, dead or live, or NULL: mostly there is none, and that is proof."""
+    return sql_text(_stored_identity(ctx, kept_as, live=()))
+
+
+def taken_identity(ctx: ApplyContext, kept_as: str) -> exp.Select:
+    """One row: a new identity that a live row has already, or NULL."""
+    return _stored_identity(ctx, kept_as, live=ctx.layout.identity if ctx.state.mode == LOG_MODE else ())
+
+
+def _stored_identity(ctx: ApplyContext, kept_as: str, live: tuple[str, ...]) -> exp.Select:
+    identity = ctx.layout.identity
+    types = _types(ctx)
+    part = Field(names.PART, names.PART, "int")
+    stored: Operator = Scan(ctx.storage, (*(Field(k, k, types[k]) for k in identity), part), live=live)
+    conditions = [equal(col(names.PART), names.DATA_PART), *(b.holds() for b in ctx.bounds)]
+    stored = Filter(stored, exp.and_(*conditions))
+    kind = Field(names.STATE, names.STATE, "string")
+    kept = ScanKept(kept_as, (*(Field(k, k, types[k]) for k in identity), kind), "the rows as computed", ctx.is_small)
+    new = Filter(kept, equal(col(names.STATE), exp.Literal.string(INSERTED)))
+    found = nodes.aliased(ctx.query(Project.keeping(restrict_to(stored, new, identity), identity)), "taken")
+    struct = exp.Anonymous(
+        this="NAMED_STRUCT", expressions=[p for k in identity for p in (exp.Literal.string(k), nodes.column(k))]
+    )
+    example = exp.Max(this=exp.Anonymous(this="TO_JSON", expressions=[struct]))
+    return exp.Select(expressions=[exp.Alias(this=example, alias=nodes.name(EXAMPLE))]).from_(found, copy=False)
+
+
+def error_if_taken(ctx: ApplyContext, example: exp.Expr) -> exp.Expr:
+    """0, or the error that names the keys the view relies on and a value."""
+    relied_on = ", ".join(f"{name} {key}" for name, key in ctx.layout.relied_on)
+    text = exp.Literal.string(f"{DUPLICATE}{relied_on}: ")
+    message = exp.Anonymous(this="CONCAT", expressions=[text, example.copy()])
+    error = nodes.cast(exp.Anonymous(this="RAISE_ERROR", expressions=[message]), "bigint")
+    return case(exp.Is(this=example, expression=exp.Null()), nodes.cast(number(0), "bigint"), error)
+
+
+def ranges_of_new(ctx: ApplyContext) -> dict[str, exp.Expr]:
+    """Aggregates over the kept rows: the range of each identity column among new identities, as texts."""
+    found: dict[str, exp.Expr] = {}
+    is_new = equal(nodes.column(names.STATE), exp.Literal.string(INSERTED))
+    for position, column in enumerate(_ranged(ctx), 1):
+        value = case(is_new.copy(), nodes.column(column), exp.Null())
+        found[f"low_{position}"] = nodes.cast(exp.Min(this=value), "string")
+        found[f"high_{position}"] = nodes.cast(exp.Max(this=value.copy()), "string")
+    return found
+
+
+def read_ranges(ctx: ApplyContext, row: Mapping[str, Any]) -> tuple[Bound, ...]:
+    types = _types(ctx)
+    bounds = (
+        read_bound(column, types[column], row[f"low_{position}"], row[f"high_{position}"])
+        for position, column in enumerate(_ranged(ctx), 1)
+    )
+    return tuple(b for b in bounds if b is not None)
+
+
+def _ranged(ctx: ApplyContext) -> list[str]:
+    types = _types(ctx)
+    return [k for k in ctx.layout.identity if is_prunable(types[k])][:MOST_COLUMNS]
+
+
+def _types(ctx: ApplyContext) -> dict[str, str]:
+    assert ctx.layout.rows is not None
+    return {c.name: c.type for c in ctx.layout.rows.columns}
