@@ -116,7 +116,7 @@ def quotations() -> list[tuple[str, str, str, list[str], str]]:
 
 
 def planned(query: str, changes: str) -> tuple[str, str]:
-    """The plans and the statement for a query."""
+    """The plans and the statements for a query."""
     windows, only_added = {}, []
     for word in changes.split():
         name, versions = word.split("=")
@@ -125,7 +125,7 @@ def planned(query: str, changes: str) -> tuple[str, str]:
         before, now = versions.rstrip("+").split("..")
         windows[name] = (int(before), int(now))
     plan = plan_view(query, TABLES, model="shop.m", changes=windows or None, insert_only=only_added)
-    return plan.explain().split("\nstatement 1")[0], plan.steps[0].sql if plan.steps else ""
+    return plan.explain().split("\nstatement 1")[0], "\n".join(step.sql for step in plan.steps)
 
 
 def comparable(line: str) -> str:

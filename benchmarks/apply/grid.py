@@ -114,6 +114,10 @@ def must_show(chosen: Filter) -> list[Plan]:
     for size in MUST_SHOW_SIZES:
         if size in chosen.sizes:
             ways = tuple(w for w in MUST_SHOW_WAYS if w in chosen.ways)
-            cells = tuple(Cell("mixed random", keys, ways, "must-show") for keys in MUST_SHOW_KEYS)
+            following = tuple(w for w in ways if w in FOLLOWING_WAYS) if size == LARGEST else ways
+            cells = tuple(
+                Cell("mixed random", keys, ways if keys == max(MUST_SHOW_KEYS) else following, "must-show")
+                for keys in MUST_SHOW_KEYS
+            )
             plans.append(Plan("join", "narrow", size, cells, (MUST_SHOW_SHARE,), "must-show"))
     return plans

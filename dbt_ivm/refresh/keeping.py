@@ -26,11 +26,20 @@ _VIEW_HEAD = "CREATE OR REPLACE TEMPORARY VIEW {name} AS\n"
 
 @dataclass(frozen=True)
 class Known:
-    """Facts from looks; None: not looked yet."""
+    """Facts from looks; None: not looked yet.
+
+    Args:
+        bounds: of all rows of a change, or of the new keys among rows to append.
+        new_nulls: key columns that are NULL in some new key.
+        may_be_taken: whether some stored row, dead or live, has a new key.
+        seen: the range of all stored keys.
+    """
 
     bounds: tuple[Bound, ...] | None = None
     counts: RowCounts | None = None
+    new_nulls: frozenset[str] = frozenset()
     may_be_taken: bool | None = None
+    seen: dict[str, tuple[str, str]] | None = None
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ from dbt_ivm.delta.kept import KeptChange, used_twice
 from dbt_ivm.delta.weights import net
 from dbt_ivm.operators import Operator
 from dbt_ivm.refresh.apply import Applied, ApplyContext, apply_change
-from dbt_ivm.refresh.apply.append import append_kept_rows
+from dbt_ivm.refresh.apply.append import append_keyed
 from dbt_ivm.refresh.apply.log import append_kept, logged_rows, look_at_rows, only_state, read_counts
+from dbt_ivm.refresh.apply.seen import is_beyond, widened
 from dbt_ivm.refresh.apply.staging import LOOK, Seen, look_statement, prunable, read_bounds
-from dbt_ivm.refresh.apply.taken import EXAMPLE, look_at_stored, read_ranges
+from dbt_ivm.refresh.apply.taken import EXAMPLE, look_at_stored, read_ranges, read_seen
 from dbt_ivm.refresh.decide import CREATE, FULL, INCREMENTAL, NONE, Decision
 from dbt_ivm.refresh.keeping import (
     APPLY,
@@ -182,17 +183,20 @@ def run_steps(
                 columns = bounded_columns(plan.context, plan.target)
                 keeping = keeping.learned(bounds=read_bounds(str(row[LOOK]), columns))
             elif step.kind == LOOK_AT_STORED:
-                keeping = keeping.learned(may_be_taken=row[EXAMPLE] is not None)
+                seen = read_seen(plan.context, row)
+                keeping = keeping.learned(may_be_taken=row[EXAMPLE] is not None, seen=seen)
             else:
                 keyed = plan.context.layout.shape is Shape.KEYED
-                bounds = read_ranges(plan.context, row) if keyed else ()
-                keeping = keeping.learned(counts=read_counts(row), bounds=bounds)
+                bounds, nulls = read_ranges(plan.context, row) if keyed else ((), frozenset())
+                keeping = keeping.learned(counts=read_counts(row), bounds=bounds, new_nulls=nulls)
             plan = plan_with(keeping)
 
 
 # ---------------------------------------------------------------------- steps before the commit
 def _kept_sources(ctx: ApplyContext, keeping: Keeping) -> tuple[list[Step], ApplyContext]:
-    """Changes of sources that the delta reads more than once."""
+    """Changes of sources that the delta reads more than once; for a small table statements cost more than reading."""
+    if not keeping.looks and ctx.state.mode != LOG_MODE:
+        return [], ctx
     kept: dict[RelationName, KeptChange] = {}
     for position, source in enumerate(used_twice(ctx.root, ctx.changed), 1):
         window = ctx.deltas.window(source)
@@ -215,12 +219,18 @@ def _log_steps(ctx: ApplyContext, keeping: Keeping) -> tuple[list[Step], Applied
         Step(LOOK_AT_ROWS, "count them; literals of new keys let Delta skip files", look_at_rows(ctx, keeping.name)),
     ]
     known = keeping.known
-    ctx = replace(ctx, bounds=known.bounds or ())
     counts = known.counts or UNKNOWN
-    if ctx.layout.shape is Shape.KEYED and counts.inserted != 0:
+    if ctx.layout.shape is not Shape.KEYED:
+        return steps, append_kept(ctx, found, keeping.name, counts)
+    ctx = replace(ctx, bounds=known.bounds or ())
+    is_new = counts.inserted == 0 or is_beyond(ctx.state.seen, ctx.bounds, known.new_nulls)
+    if not is_new:
         purpose = "look up new keys among the stored rows"
         steps.append(Step(LOOK_AT_STORED, purpose, look_at_stored(ctx, keeping.name)))
-    return steps, append_kept(ctx, found, keeping.name, counts, known.may_be_taken is not False)
+    seen = ctx.state.seen if ctx.state.seen is not None else known.seen
+    if seen is not None:
+        ctx = replace(ctx, state=replace(ctx.state, seen=widened(seen, ctx.bounds, counts.inserted != 0)))
+    return steps, append_kept(ctx, found, keeping.name, counts, not is_new and known.may_be_taken is not False)
 
 
 def _merge_steps(ctx: ApplyContext, target: Target, keeping: Keeping) -> tuple[list[Step], Applied]:
@@ -241,12 +251,14 @@ def _merge_steps(ctx: ApplyContext, target: Target, keeping: Keeping) -> tuple[l
 
 def _append_steps(ctx: ApplyContext, keeping: Keeping) -> tuple[list[Step], Applied]:
     found = logged_rows(ctx)
-    steps = [keep_step(keeping.name, "compute the rows once and keep them", found.rows, ctx.is_small)]
-    if keeping.looks:
-        purpose = "literals of new keys let Delta skip files"
-        steps.append(Step(LOOK_AT_ROWS, purpose, look_at_rows(ctx, keeping.name)))
+    if not keeping.looks:
+        return [], append_keyed(ctx, found.plan, keeping.name, found.rows)
+    steps = [
+        keep_step(keeping.name, "compute the rows once and keep them", found.rows, ctx.is_small),
+        Step(LOOK_AT_ROWS, "literals of new keys let Delta skip files", look_at_rows(ctx, keeping.name)),
+    ]
     ctx = replace(ctx, bounds=keeping.known.bounds or ())
-    return steps, append_kept_rows(ctx, found.plan, keeping.name)
+    return steps, append_keyed(ctx, found.plan, keeping.name)
 
 
 def bounded_columns(ctx: ApplyContext, target: Target) -> tuple[Seen, ...]:
@@ -310,9 +322,11 @@ def following_state(
     return State(seq, fingerprint, dict(sources), storage_version=storage_version, **more)
 
 
-def log_so_far(state: State) -> dict[str, int]:
+def log_so_far(state: State) -> dict[str, Any]:
     """What the next commit by log adds to."""
-    return {"tombstones": state.tombstones, "refreshes": state.refreshes + 1} if state.mode == LOG_MODE else {}
+    if state.mode != LOG_MODE:
+        return {}
+    return {"tombstones": state.tombstones, "refreshes": state.refreshes + 1, "seen": state.seen}
 
 
 def _indented(text: str) -> str:

@@ -49,6 +49,7 @@ class State:
         counts: rows changed by that commit; only commits by log know them.
         tombstones: how many the table holds after it.
         refreshes: how many commits by log came since the table was last rewritten.
+        seen: smallest and largest value of key columns since then, when known (refresh/apply/seen.py).
     """
 
     seq: int
@@ -64,6 +65,7 @@ class State:
     counts: RowCounts | None = None
     tombstones: int = 0
     refreshes: int = 0
+    seen: dict[str, tuple[str, str]] | None = None
 
     def to_json(self) -> str:
         """The text in the state row."""
@@ -81,6 +83,7 @@ class State:
             "is_empty_build": self.is_empty_build,
             "tombstones": self.tombstones,
             "refreshes": self.refreshes,
+            "seen": self.seen,
             "counts": self.counts.as_dict() if self.counts else None,
         }
         return json.dumps(document, sort_keys=True)
@@ -111,6 +114,7 @@ class State:
                 counts=RowCounts(**document["counts"]) if document["counts"] else None,
                 tombstones=document["tombstones"],
                 refreshes=document["refreshes"],
+                seen={c: (low, high) for c, (low, high) in document["seen"].items()} if document["seen"] else None,
             )
         except UnreadableState:
             raise

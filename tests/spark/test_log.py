@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from dbt_ivm.refresh import compact
 from tests.spark.project import Project
-from tests.spark.test_protocol import Killed, change, nothing, prepared, watched
+from tests.spark.test_protocol import Killed, change, killer, nothing, prepared, watched
 
 LOG = {"ivm": {"apply": "log"}}
 JOIN = (
@@ -155,25 +153,22 @@ def test_two_states_of_one_number_are_rebuilt_at_once(project: Project) -> None:
     assert parts(project)[1] == 1
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("statement", ["INSERT INTO", "INSERT OVERWRITE"])
-def test_killed_around_each_commit(
-    project: Project, monkeypatch: pytest.MonkeyPatch, statement: str, moment: str
-) -> None:
+def test_killed_at_every_statement_of_a_refresh_and_a_compaction(project: Project) -> None:
+    """Dying before a statement is dying after the one before it."""
     prepared(project)
-    project.model("m", JOIN, meta=LOG)
+    project.model("m", JOIN, meta={"ivm": {"apply": "log", "compact_at": 0}})
+    project.run()
+    change(project, 0)
     project.run()
     change(project, 1)
-    monkeypatch.setattr(compact, "MOST_REFRESHES", 1)
-
-    def kill(number: int, sql: str, when: str) -> None:
-        if sql.startswith(statement) and when == moment:
-            raise Killed("Killed")
-
-    with watched(kill):
-        project.run(expect_success=False)
-    change(project, 2)
-    with watched(nothing):
-        result: dict[str, Any] = project.run()["m"]
-    assert result["strategy"] == "incremental"
-    project.assert_equal("m")
+    with watched(nothing) as usual:
+        assert project.run()["m"]["way"] == "log by key, then compaction"
+    kinds = [" ".join(sql.split()[:2]) for sql in usual]
+    assert {"CACHE TABLE", "INSERT INTO", "INSERT OVERWRITE", "DROP VIEW"} <= set(kinds), kinds
+    for number, kind in enumerate(kinds, 1):
+        change(project, 1 + number)
+        with watched(killer(number)) as seen:
+            assert "Killed" in project.run(expect_success=False)["m"]["message"]
+        assert seen[number - 1].startswith(kind), "another statement than usual"
+        assert project.run()["m"]["strategy"] in ("incremental", "none")
+        project.assert_equal("m")

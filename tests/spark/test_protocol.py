@@ -120,7 +120,7 @@ def test_killed_at_every_statement(project: Project) -> None:
     p.sql(f"drop view {p.schema}.m")
     p.sql(f"drop table {p.schema}.m__ivm")
     for number in range(1, len(seen) + 1):  # the first build
-        with watched(_killer(number)):
+        with watched(killer(number)):
             assert "Killed" in p.run(expect_success=False)["m"]["message"]
     p.run()
     p.assert_equal("m")
@@ -130,14 +130,14 @@ def test_killed_at_every_statement(project: Project) -> None:
     for number in range(len(seen) - 1, len(seen) + 1):  # around the one write; earlier statements only read
         change(p, number)
         for when in ("before", "after"):
-            with watched(_killer(number, when)):
+            with watched(killer(number, when)):
                 p.run(expect_success=False)
         result = p.run()["m"]
         assert result["strategy"] in ("incremental", "none")
         p.assert_equal("m")
 
 
-def _killer(number: int, when: str = "before") -> Any:
+def killer(number: int, when: str = "before") -> Any:
     def kill(at: int, sql: str, moment: str) -> None:
         if at == number and moment == when:
             raise Killed(f"Killed at statement {number}: {sql[:60]}")

@@ -30,6 +30,6 @@ def apply_change(ctx: ApplyContext) -> Applied:
         return merge_groups(ctx)
     if ctx.layout.shape is Shape.RECOMPUTED:
         return merge_recomputed(ctx)
-    if ctx.layout.shape is Shape.KEYED:  # rows that are only added are kept first, see append_kept_rows
+    if ctx.layout.shape is Shape.KEYED:  # rows that are only added are kept first, see append_keyed
         return merge_keyed(ctx)
     return append_bag(ctx) if ctx.only_adds else merge_bag(ctx)

@@ -1,7 +1,7 @@
 """Rows are only added: insert them through the state partition, so that stored rows are not matched.
 
-Rows of a keyed view are computed before and kept (signed.py); the statement looks up whether a key is taken (taken.py)
-and aborts before anything is written.
+Of a keyed view (signed.py) the statement looks up whether a key is taken (taken.py) and aborts before anything is
+written.  The rows of a large view are computed before and kept.
 """
 
 from __future__ import annotations
@@ -16,21 +16,24 @@ from dbt_ivm.refresh.apply.taken import error_if_taken, taken_identity
 from dbt_ivm.render.merge import equal, merge_into, number, source, target, when_not_matched
 
 
-def append_kept_rows(ctx: ApplyContext, plan: Operator, kept_as: str) -> Applied:
-    """Rows of a keyed view, as kept."""
+def append_keyed(ctx: ApplyContext, plan: Operator, name: str, computed: exp.Select | None = None) -> Applied:
+    """Rows of a keyed view under a name: kept, or computed by this statement."""
     columns = ctx.layout.stored
     rows = exp.Select(expressions=[nodes.column(c) for c in columns])
-    rows = rows.from_(exp.Table(this=exp.to_identifier(kept_as)), copy=False)
-    example = exp.Subquery(this=taken_identity(ctx, kept_as))
+    rows = rows.from_(exp.Table(this=exp.to_identifier(name)), copy=False)
+    example = exp.Subquery(this=taken_identity(ctx, name))
     seq = exp.Add(this=nodes.cast(number(ctx.seq), "bigint"), expression=error_if_taken(ctx, example))
-    return _append(ctx, rows, columns, plan, seq)
+    using = ctx.with_state_row(rows, columns, seq)
+    return _append(ctx, using if computed is None else using.with_(name, as_=computed, copy=False), columns, plan)
 
 
 def append_bag(ctx: ApplyContext) -> Applied:
     """Rows without a key."""
     rows = as_bag(ctx.required_change)
     columns = ctx.layout.stored
-    return _append(ctx, numbered(ctx.query(rows), columns), (*columns, names.ROW), rows)
+    numbers = numbered(ctx.query(rows), columns)
+    columns = (*columns, names.ROW)
+    return _append(ctx, ctx.with_state_row(numbers, columns), columns, rows)
 
 
 def numbered(data: exp.Query, columns: tuple[str, ...]) -> exp.Query:
@@ -40,10 +43,7 @@ def numbered(data: exp.Query, columns: tuple[str, ...]) -> exp.Query:
     return rows.select(exp.alias_(number_of, names.ROW, quoted=True)).from_(nodes.aliased(data, "n"))
 
 
-def _append(
-    ctx: ApplyContext, data: exp.Query, columns: tuple[str, ...], plan: Operator, seq: exp.Expr | None = None
-) -> Applied:
-    using = ctx.with_state_row(data, columns, seq)
+def _append(ctx: ApplyContext, using: exp.Query, columns: tuple[str, ...], plan: Operator) -> Applied:
     on = [equal(target(names.PART), names.STATE_PART), equal(source(names.PART), names.STATE_PART)]
     whens = [
         ctx.compare_and_set(),

@@ -134,8 +134,13 @@ def read_bound(column: str, kind: str, low: str | None, high: str | None, values
 
 
 def _is_exact(text: str, kind: str) -> bool:
-    """Whether the text stands for exactly the value: an exponent would be read as a double, bad UTF-8 is replaced."""
-    return "\ufffd" not in text if kind == "string" else "E" not in text
+    """Whether the text stands for exactly the value and sorts like it among its kind.
+
+    An exponent would be read as a double, bad UTF-8 is replaced, years of five digits have a sign.
+    """
+    if kind == "string":
+        return "\ufffd" not in text
+    return len(text) == 10 and text[0].isdigit() if kind == "date" else "E" not in text
 
 
 def _literal(text: str, kind: str) -> exp.Expr:

@@ -31,8 +31,37 @@ EXAMPLE = f"{names.PREFIX}example"
 
 
 def look_at_stored(ctx: ApplyContext, kept_as: str) -> str:
-    """One row: a new identity that a stored row has, dead or live, or NULL: mostly there is none, and that is proof."""
-    return sql_text(_stored_identity(ctx, kept_as, live=()))
+    """One row: a new identity that a stored row has, dead or live, or NULL: mostly there is none, and that is proof.
+
+    As long as the range of all stored keys is not known it is read along.
+    """
+    found = _stored_identity(ctx, kept_as, live=())
+    if ctx.state.seen is not None:
+        return sql_text(found)
+    facts: dict[str, exp.Expr] = {}
+    for position, column in enumerate(_ranged(ctx), 1):
+        facts[f"low_{position}"] = nodes.cast(exp.Min(this=nodes.column(column)), "string")
+        facts[f"high_{position}"] = nodes.cast(exp.Max(this=nodes.column(column)), "string")
+    facts = facts or {"rows": exp.Count(this=exp.Star())}
+    every = exp.Select(expressions=[exp.Alias(this=v, alias=nodes.name(n)) for n, v in facts.items()])
+    every = every.from_(ctx.storage.table(), copy=False)
+    every = every.where(equal(nodes.column(names.PART), names.DATA_PART), copy=False)
+    select = exp.Select(expressions=[nodes.column(EXAMPLE, "taken"), *(nodes.column(n, "seen") for n in facts)])
+    select = select.from_(nodes.aliased(found, "taken"), copy=False)
+    select.append("joins", exp.Join(this=nodes.aliased(every, "seen"), kind="CROSS"))
+    return sql_text(select)
+
+
+def read_seen(ctx: ApplyContext, row: Mapping[str, Any]) -> dict[str, tuple[str, str]] | None:
+    """The range of all stored keys in that row; None when it is known already or there is no row."""
+    if ctx.state.seen is not None:
+        return None
+    types, found = _types(ctx), {}
+    for position, column in enumerate(_ranged(ctx), 1):
+        bound = read_bound(column, types[column], row[f"low_{position}"], row[f"high_{position}"])
+        if bound:
+            found[column] = (bound.low, bound.high)
+    return found
 
 
 def taken_identity(ctx: ApplyContext, kept_as: str) -> exp.Select:
@@ -75,16 +104,20 @@ def ranges_of_new(ctx: ApplyContext) -> dict[str, exp.Expr]:
         value = case(is_new.copy(), nodes.column(column), exp.Null())
         found[f"low_{position}"] = nodes.cast(exp.Min(this=value), "string")
         found[f"high_{position}"] = nodes.cast(exp.Max(this=value.copy()), "string")
+        is_null = exp.and_(is_new.copy(), exp.Is(this=nodes.column(column), expression=exp.Null()))
+        found[f"nulls_{position}"] = exp.Sum(this=case(is_null, number(1), number(0)))
     return found
 
 
-def read_ranges(ctx: ApplyContext, row: Mapping[str, Any]) -> tuple[Bound, ...]:
+def read_ranges(ctx: ApplyContext, row: Mapping[str, Any]) -> tuple[tuple[Bound, ...], frozenset[str]]:
+    """Bounds of new keys, and which of their columns have NULLs."""
     types = _types(ctx)
-    bounds = (
-        read_bound(column, types[column], row[f"low_{position}"], row[f"high_{position}"])
-        for position, column in enumerate(_ranged(ctx), 1)
-    )
-    return tuple(b for b in bounds if b is not None)
+    bounds, nulls = [], set()
+    for position, column in enumerate(_ranged(ctx), 1):
+        bound = read_bound(column, types[column], row[f"low_{position}"], row[f"high_{position}"])
+        bounds += [bound] if bound else []
+        nulls |= {column} if row[f"nulls_{position}"] else set()
+    return tuple(bounds), frozenset(nulls)
 
 
 def _ranged(ctx: ApplyContext) -> list[str]:
