@@ -27,6 +27,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--changes", nargs="+", default=grid.CHANGES, choices=grid.CHANGES)
     parser.add_argument("--keys", type=_number, nargs="+", default=grid.KEYS)
     parser.add_argument("--ways", nargs="+", default=grid.WAYS, choices=grid.WAYS)
+    parser.add_argument("--source-deletion-vectors", action="store_true", help="sources with deletion vectors")
     parser.add_argument("--results", type=Path, help="folder of the results")
     parser.add_argument("--scale", type=float, default=1.0, help=argparse.SUPPRESS)  # a trial of the whole flow
     parser.add_argument("--no-warm-up", action="store_true", help=argparse.SUPPRESS)
@@ -62,14 +63,16 @@ def run(given: argparse.Namespace, results: Results) -> None:
     plans = (grid.must_show if given.must_show else grid.grid)(chosen)
     if not plans:
         raise SystemExit("no cell fits these options")
-    options = Options(1 if given.quick else given.repetitions, grid.Scale(given.scale), given.resume)
+    repetitions = 1 if given.quick else given.repetitions
+    options = Options(repetitions, grid.Scale(given.scale), given.resume, given.source_deletion_vectors)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # so that the tables are removed
     with (
         tempfile.TemporaryDirectory(prefix="ivm_bench_", ignore_cleanup_errors=True) as folder,
         Progress(plans) as shown,
     ):
         runner = Runner(results, options, Path(folder))
-        results.append([machine() | {"repetitions": options.repetitions, "scale": given.scale}])
+        about = {"repetitions": options.repetitions, "scale": given.scale}
+        results.append([machine() | about | {"source_deletion_vectors": options.source_deletion_vectors}])
         for view in () if given.no_warm_up else dict.fromkeys(plan.view for plan in plans):
             shown.show(f"warming up: {view}")
             small = grid.Plan(view, "narrow", 2_000, (grid.Cell("mixed random", 100, chosen.ways),))

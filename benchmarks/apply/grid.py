@@ -118,6 +118,7 @@ def must_show(chosen: Filter) -> list[Plan]:
             cells = tuple(
                 Cell("mixed random", keys, ways if keys == max(MUST_SHOW_KEYS) else following, "must-show")
                 for keys in MUST_SHOW_KEYS
+                if keys in chosen.keys or chosen.keys == KEYS
             )
             plans.append(Plan("join", "narrow", size, cells, (MUST_SHOW_SHARE,), "must-show"))
     return plans

@@ -29,6 +29,7 @@ class Options:
     repetitions: int
     scale: Scale
     resume: bool = False
+    source_deletion_vectors: bool = False
 
     @property
     def must_show_repetitions(self) -> int:
@@ -65,7 +66,8 @@ class Runner:
         self.projects += 1
         rows_per_group = None if plan.view == "join" else 1 if plan.size == LARGEST else 2
         schema, rows = f"bench_{self.projects}", self.options.scale.rows(plan.size)
-        tables = Tables(self.spark, self.folder / "warehouse", schema, plan.width, rows, rows_per_group)
+        vectors = self.options.source_deletion_vectors
+        tables = Tables(self.spark, self.folder / "warehouse", schema, plan.width, rows, rows_per_group, vectors)
         return Project(self.folder / schema, tables, plan.view, plan.ways)
 
     def warm_up_jvm(self, plan: Plan) -> None:

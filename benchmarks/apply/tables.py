@@ -8,8 +8,6 @@ from typing import Any
 
 DIMENSION_ROWS = 18_000
 ROWS_PER_FILE = 1_000_000
-#: Delta's default for tables that users make; with deletion vectors the feed of a DELETE reads the files it touched
-DELETION_VECTORS = False
 NARROW = {
     "id": "id",
     "item": f"id * 7919 % {DIMENSION_ROWS}",
@@ -33,11 +31,13 @@ class Tables:
         width: str,
         view_rows: int,
         rows_per_group: int | None = None,
-        deletion_vectors: bool = DELETION_VECTORS,
+        deletion_vectors: bool = False,
     ) -> None:
         """
         Args:
             rows_per_group: for views that group by ``id div 2``: 2, or to save time 1 (then only even ids exist).
+            deletion_vectors: of the sources; off is Delta's default.  With them the feed of a DELETE reads the files
+                that it touched.
         """
         self.spark = spark
         self.schema = schema

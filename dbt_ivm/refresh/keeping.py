@@ -14,7 +14,7 @@ from sqlglot import exp
 from dbt_ivm import nodes
 from dbt_ivm.refresh.apply.staging import Bound
 from dbt_ivm.refresh.state import RowCounts
-from dbt_ivm.render.query import sql_text
+from dbt_ivm.render.query import in_one_task, sql_text
 
 KEEP = "keep"
 LOOK_AT_CHANGE, LOOK_AT_ROWS, LOOK_AT_STORED = "look at change", "look at rows", "look at stored rows"
@@ -77,16 +77,13 @@ class Step:
         return _VIEW_HEAD.format(name=self.name) + self.sql.removeprefix(_KEEP_HEAD.format(name=self.name))
 
 
-def keep_step(name: str, purpose: str, query: exp.Query, small: bool) -> Step:
+def keep_step(name: str, purpose: str, query: exp.Query, small: bool = False) -> Step:
     """
     Args:
-        small: known to be few rows: one task reads them faster than many.
+        small: known to be few rows.  A small change of a dimension can be a large change of the view.
     """
     if small:
-        one = exp.Anonymous(this="COALESCE", expressions=[exp.Literal.number(1)])
-        query = exp.Select(expressions=[exp.Star()], hint=exp.Hint(expressions=[one])).from_(
-            nodes.aliased(query, "few"), copy=False
-        )
+        query = in_one_task(exp.Select(expressions=[exp.Star()]).from_(nodes.aliased(query, "few"), copy=False))
     return Step(KEEP, purpose, _KEEP_HEAD.format(name=name) + sql_text(query), name)
 
 

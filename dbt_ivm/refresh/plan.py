@@ -215,7 +215,7 @@ def _log_steps(ctx: ApplyContext, keeping: Keeping) -> tuple[list[Step], Applied
         return [], only_state(ctx)
     found = logged_rows(ctx)
     steps = [
-        keep_step(keeping.name, "compute the rows once and keep them", found.rows, ctx.is_small),
+        keep_step(keeping.name, "compute the rows once and keep them", found.rows),
         Step(LOOK_AT_ROWS, "count them; literals of new keys let Delta skip files", look_at_rows(ctx, keeping.name)),
     ]
     known = keeping.known
@@ -242,7 +242,7 @@ def _merge_steps(ctx: ApplyContext, target: Target, keeping: Keeping) -> tuple[l
     change = ctx.computed_change
     assert change is not None
     steps = [
-        keep_step(keeping.name, "compute the change once and keep it", ctx.query(net(change)), ctx.is_small),
+        keep_step(keeping.name, "compute the change once and keep it", ctx.query(net(change))),
         Step(LOOK_AT_CHANGE, "which keys change: literals let Delta skip files", look_statement(keeping.name, columns)),
     ]
     applied = apply_change(replace(ctx, kept_as=keeping.name, bounds=keeping.known.bounds or ()))
@@ -254,7 +254,7 @@ def _append_steps(ctx: ApplyContext, keeping: Keeping) -> tuple[list[Step], Appl
     if not keeping.looks:
         return [], append_keyed(ctx, found.plan, keeping.name, found.rows)
     steps = [
-        keep_step(keeping.name, "compute the rows once and keep them", found.rows, ctx.is_small),
+        keep_step(keeping.name, "compute the rows once and keep them", found.rows),
         Step(LOOK_AT_ROWS, "literals of new keys let Delta skip files", look_at_rows(ctx, keeping.name)),
     ]
     ctx = replace(ctx, bounds=keeping.known.bounds or ())

@@ -54,6 +54,13 @@ def render_query(plan: Operator, small: frozenset[str] = frozenset()) -> exp.Que
     return query
 
 
+def in_one_task(select: exp.Select) -> exp.Select:
+    """Few rows: one task reads and writes them faster than many, into one file."""
+    one = exp.Anonymous(this="COALESCE", expressions=[exp.Literal.number(1)])
+    select.set("hint", exp.Hint(expressions=[one]))
+    return select
+
+
 def shared_operators(plan: Operator) -> frozenset[int]:
     """Operators (by identity) that the plan mentions more than once and that are worth a name of their own."""
     mentions: Counter[int] = Counter()

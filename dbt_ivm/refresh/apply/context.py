@@ -82,7 +82,7 @@ class ApplyContext:
     def change(self) -> Operator | None:
         """The change of the root; read from where it is kept when it is."""
         change = self.computed_change
-        return kept_change(self.kept_as, change, self.is_small) if self.kept_as and change is not None else change
+        return kept_change(self.kept_as, change) if self.kept_as and change is not None else change
 
     @property
     def is_small(self) -> bool:

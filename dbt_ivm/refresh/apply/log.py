@@ -27,9 +27,12 @@ from dbt_ivm.refresh.apply.signed import DELETED, INSERTED, UPDATED, signed_rows
 from dbt_ivm.refresh.apply.taken import EXAMPLE, error_if_taken, ranges_of_new, taken_identity
 from dbt_ivm.refresh.state import METADATA_MARK, RowCounts, State
 from dbt_ivm.render.merge import case, equal, fail, number
-from dbt_ivm.render.query import sql_text
+from dbt_ivm.render.query import in_one_task, sql_text
 from dbt_ivm.storage.delta_format import commit_options, insert_rows
 from dbt_ivm.storage.layout import Shape
+
+#: Up to so many rows are written by one task, into one file.
+ONE_TASK_ROWS = 200_000
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,8 @@ def append_kept(
     following = nodes.cast(number(ctx.seq + 1), "bigint")
     rows.append("expressions", exp.Alias(this=following, alias=nodes.name(names.SEQ)))
     rows = rows.from_(exp.Table(this=exp.to_identifier(kept_as)), copy=False)
+    if counts.inserted is not None and counts.inserted + (counts.updated or 0) + dead <= ONE_TASK_ROWS:
+        rows = in_one_task(rows)
     checks = may_be_taken and ctx.layout.shape is Shape.KEYED and counts.inserted != 0
     taken = taken_identity(ctx, kept_as) if checks else None
     every = exp.union(rows, _state_row(ctx, state, taken), distinct=False, copy=False)

@@ -77,10 +77,10 @@ def is_prunable(kind: str) -> bool:
     return is_integral(kind) or decimal_of(kind) is not None or kind in ("date", "string")
 
 
-def kept_change(name: str, change: Operator, small: bool) -> Operator:
-    """The same rows as the change, read from where they are kept."""
+def kept_change(name: str, change: Operator) -> Operator:
+    """The same rows as the change, read from where they are kept; the engine knows how many they are."""
     columns = (*((c.name, c.type) for c in change.columns if c.name != names.WEIGHT), (names.WEIGHT, "bigint"))
-    return ScanKept(name, tuple(Field(n, n, t) for n, t in columns), "the change as computed", small)
+    return ScanKept(name, tuple(Field(n, n, t) for n, t in columns), "the change as computed")
 
 
 def look_statement(staged: str, columns: tuple[Seen, ...]) -> str:

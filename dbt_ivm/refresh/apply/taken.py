@@ -77,7 +77,7 @@ def _stored_identity(ctx: ApplyContext, kept_as: str, live: tuple[str, ...]) -> 
     conditions = [equal(col(names.PART), names.DATA_PART), *(b.holds() for b in ctx.bounds)]
     stored = Filter(stored, exp.and_(*conditions))
     kind = Field(names.STATE, names.STATE, "string")
-    kept = ScanKept(kept_as, (*(Field(k, k, types[k]) for k in identity), kind), "the rows as computed", ctx.is_small)
+    kept = ScanKept(kept_as, (*(Field(k, k, types[k]) for k in identity), kind), "the rows as computed")
     new = Filter(kept, equal(col(names.STATE), exp.Literal.string(INSERTED)))
     found = nodes.aliased(ctx.query(Project.keeping(restrict_to(stored, new, identity), identity)), "taken")
     struct = exp.Anonymous(
