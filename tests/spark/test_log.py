@@ -165,7 +165,8 @@ def test_killed_at_every_statement_of_a_refresh_and_a_compaction(project: Projec
         assert project.run()["m"]["way"] == "log by key, then compaction"
     kinds = [" ".join(sql.split()[:2]) for sql in usual]
     assert {"CACHE TABLE", "INSERT INTO", "INSERT OVERWRITE", "DROP VIEW"} <= set(kinds), kinds
-    for number, kind in enumerate(kinds, 1):
+    first = kinds.index("CACHE TABLE")  # the statements before it only read
+    for number, kind in list(enumerate(kinds, 1))[first:]:
         change(project, 1 + number)
         with watched(killer(number)) as seen:
             assert "Killed" in project.run(expect_success=False)["m"]["message"]
