@@ -127,7 +127,7 @@ class Refresher:
             prepared.pins,
             prepared.state,
             self._next_state(prepared, decision),
-            keeping or Keeping(self.request.kept, choice.looks),
+            keeping or self._keeping(choice),
             choice.why if decision.strategy == INCREMENTAL else "",
         )
 
@@ -148,7 +148,7 @@ class Refresher:
         except EngineError as error:
             return self._after_failure(prepared, classify(str(error)), error)
         if self._mode(prepared) == LOG_MODE:
-            return self._logged(prepared, decision, plan)
+            return self._logged(prepared, plan)
         counts = _merge_counts(result) if plan.way != "state only" else RowCounts()
         before = prepared.stored.rows if prepared.stored else None
         total = None if before is None else before + (counts.inserted or 0) - (counts.deleted or 0)
@@ -173,11 +173,14 @@ class Refresher:
                 return self._keep(step)
 
         try:
-            return run_steps(plan_with, Keeping(self.request.kept, self.choice(prepared).looks), execute)
+            return run_steps(plan_with, self._keeping(self.choice(prepared)), execute)
         finally:
             for name in reversed(kept):
                 with contextlib.suppress(EngineError):
                     self.engine.rows(drop_statement(name))
+
+    def _keeping(self, choice: Choice) -> Keeping:
+        return Keeping(self.request.kept, choice.looks)
 
     def _keep(self, step: Step) -> Sequence[Mapping[str, object]]:
         try:
@@ -187,7 +190,7 @@ class Refresher:
                 raise
             return self.engine.rows(step.without_keeping)  # an engine that keeps nothing computes it at every mention
 
-    def _logged(self, prepared: Prepared, decision: Decision, plan: RefreshPlan) -> Outcome:
+    def _logged(self, prepared: Prepared, plan: RefreshPlan) -> Outcome:
         """After a commit by log: was it ours, what did it count, is compaction due?"""
         assert prepared.stored is not None and prepared.stored.state is not None
         try:

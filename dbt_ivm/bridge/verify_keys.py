@@ -1,4 +1,4 @@
-"""Declared keys checked on whole tables, at a full build; refreshes check them on the change."""
+"""Declared keys checked on whole tables, at a full build; refreshes check that no two rows of the view have one key."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """How a change is applied: one rule, from facts.
 
-    the change only adds rows                         append                         nothing of the view is read
+    the change only adds rows                         append                         of the view only keys are read
     rows without an identity                          merge                          tombstones could not name them
     meta.ivm.apply: merge | log                       merge | log                    asked for
     kept by log already                               log                            until asked otherwise

@@ -70,12 +70,12 @@ class RefreshPlan:
     storage: str
     seq: int
     steps: tuple[Step, ...]
+    target: Target
     view: Operator | None = None
     delta: Operator | None = None
     notes: tuple[str, ...] = ()
     context: ApplyContext | None = None
     commit: State | None = None
-    target: Target = field(default_factory=lambda: Target(RelationName(("",))))
 
     @property
     def view_plan(self) -> str:
@@ -276,7 +276,8 @@ def delta_query(view: CompiledView, target: Target, pins: Mapping[RelationName, 
     ctx = _apply_context(view, target, pins, state, state)
     if ctx.change is None:
         return None
-    applied = logged_rows(ctx).plan if state.mode == LOG_MODE else apply_change(ctx).delta
+    appends = ctx.layout.shape is Shape.KEYED and ctx.only_adds
+    applied = logged_rows(ctx).plan if state.mode == LOG_MODE or appends else apply_change(ctx).delta
     return None if applied is None else ctx.query(applied)
 
 

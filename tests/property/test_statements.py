@@ -8,6 +8,14 @@ import duckdb
 import pytest
 
 from dbt_ivm.api import plan_view
+from dbt_ivm.catalog.relation_name import RelationName
+from dbt_ivm.catalog.tables import Catalog
+from dbt_ivm.refresh.apply.staging import Bound
+from dbt_ivm.refresh.decide import INCREMENTAL, Decision
+from dbt_ivm.refresh.keeping import APPLY, KEEP, LOOK_AT_ROWS, LOOK_AT_STORED, Keeping, Known
+from dbt_ivm.refresh.plan import Target, following_state, log_so_far, plan_refresh
+from dbt_ivm.refresh.state import LOG_MODE, Pin, RowCounts, SourceChange, SourceState, State
+from dbt_ivm.refresh.view import compile_view
 from tests.property.duck import Row
 from tests.property.sources import Operation, Source
 from tests.property.test_histories import DUCK, MODEL, History, Run
@@ -106,3 +114,45 @@ def test_an_added_duplicate_of_a_declared_key_aborts(batch: list[tuple[int, Oper
     with pytest.raises(duckdb.Error, match="IVM_DUPLICATE_KEY"):
         run.refresh(0)
     assert Counter(run.stored()) == before
+
+
+@pytest.mark.parametrize(
+    ("batch", "kinds"),
+    [
+        (INSERTS, [KEEP, LOOK_AT_ROWS, LOOK_AT_STORED, APPLY]),
+        ([(0, ("delete", [0], []))], [KEEP, LOOK_AT_ROWS, APPLY]),
+    ],
+    ids=["new keys are looked up", "without new keys nothing is looked up"],
+)
+def test_steps_by_log(batch: list[tuple[int, Operation]], kinds: list[str]) -> None:
+    run = Run(history("select c0, c1 from db.t0", batch, apply="log"), enforce_keys=True)
+    run.build()
+    plan = run.refresh(0)
+    assert [step.kind for step in plan.steps] == kinds
+    assert "RAISE_ERROR" in plan.steps[-1].sql and "IVM_DUPLICATE_KEY" not in plan.steps[-1].sql
+    run.check(1)
+
+
+@pytest.mark.parametrize(
+    ("seen", "low", "high", "nulls", "looks_up"),
+    [
+        (None, 100, 200, frozenset(), True),
+        ({"c0": ("1", "99")}, 100, 200, frozenset(), False),
+        ({"c0": ("1", "99")}, 100, 200, frozenset({"c0"}), True),
+        ({"c0": ("1", "100")}, 100, 200, frozenset(), True),
+        ({"c0": ("9", "20")}, 100, 200, frozenset(), False),
+        ({"c1": ("a", "b")}, 100, 200, frozenset(), True),
+    ],
+)  # fmt: skip
+def test_keys_beyond_what_was_stored_are_not_looked_up(
+    seen: dict[str, tuple[str, str]] | None, low: int, high: int, nulls: frozenset[str], looks_up: bool
+) -> None:
+    view = compile_view("select c0, c1 from db.t0", Catalog.of([KEYED.table]))
+    before = State(1, view.fingerprint, {}, mode=LOG_MODE, seen=seen)
+    pins = {KEYED.table.name: Pin(SourceState(1, ""), 0, SourceChange())}
+    after = following_state(before, view.fingerprint, {}, 1, mode=LOG_MODE, **log_so_far(before))
+    known = Known(bounds=(Bound("c0", "int", str(low), str(high)),), counts=RowCounts(1, 0, 0), new_nulls=nulls)
+    target = Target(RelationName.parse("db.model__ivm"))
+    plan = plan_refresh(view, target, Decision(INCREMENTAL), pins, before, after, Keeping(known=known))
+    assert (LOOK_AT_STORED in [step.kind for step in plan.steps]) == looks_up
+    assert ("IVM_DUPLICATE_KEY" in plan.steps[-1].sql) == looks_up, "unknown whether taken: the commit checks"

@@ -1,6 +1,6 @@
 """Ways to bring a delta into the storage table, one file each; ``apply_change`` picks a MERGE by one readable rule.
 
-rows are only added, view not aggregated   append          scans nothing of the view
+rows are only added, view not aggregated   append          matches no stored rows; of keyed rows it looks up the keys
 rows of a keyed view                       merge_keyed     updates and deletes by key
 rows of a view without a key               merge_bag       finds one stored row per removed row
 groups, measures adjustable                merge_groups    adds to counts and sums

@@ -85,6 +85,11 @@ class ApplyContext:
         return kept_change(self.kept_as, change) if self.kept_as and change is not None else change
 
     @property
+    def relied_on(self) -> str:
+        """The declared keys that address stored rows, for errors."""
+        return ", ".join(f"{name} {key}" for name, key in self.layout.relied_on)
+
+    @property
     def is_small(self) -> bool:
         """Whether every changed source is known to have changed by few rows."""
         return {str(name) for name in self.changed} <= self.small

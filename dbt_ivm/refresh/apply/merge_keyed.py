@@ -54,8 +54,7 @@ def merge_keyed(ctx: ApplyContext) -> Applied:
     added, removed = source(names.ADDED), source(names.REMOVED)
     one_for_one = exp.and_(equal(added, 1), equal(removed, 1))
     keys = tuple(source(k) for k in identity)
-    relied_on = ", ".join(f"{name} {key}" for name, key in ctx.layout.relied_on)
-    double = nodes.cast(fail(f"{DUPLICATE}{relied_on}: ", *keys), "bigint")
+    double = nodes.cast(fail(f"{DUPLICATE}{ctx.relied_on}: ", *keys), "bigint")
     drift = nodes.cast(fail(DRIFT, *keys), "bigint")
     whens = [
         ctx.compare_and_set(),

@@ -12,10 +12,10 @@ from decimal import Decimal
 from dbt_ivm.refresh.apply.staging import Bound
 
 #: Smallest and largest value per column, as texts; columns of other types are left out.
-Seen = Mapping[str, tuple[str, str]]
+Ranges = Mapping[str, tuple[str, str]]
 
 
-def is_beyond(seen: Seen | None, new: Iterable[Bound], with_nulls: frozenset[str]) -> bool:
+def is_beyond(seen: Ranges | None, new: Iterable[Bound], with_nulls: frozenset[str]) -> bool:
     """Whether some column of all new keys lies outside of what was ever stored.
 
     >>> is_beyond({"id": ("1", "99")}, [Bound("id", "bigint", "100", "2000")], frozenset())
@@ -32,7 +32,7 @@ def is_beyond(seen: Seen | None, new: Iterable[Bound], with_nulls: frozenset[str
     return False
 
 
-def widened(seen: Seen, new: Iterable[Bound], has_new: bool) -> dict[str, tuple[str, str]]:
+def widened(seen: Ranges, new: Iterable[Bound], has_new: bool) -> dict[str, tuple[str, str]]:
     """The range with these keys; a column whose new values are not told is not known any more.
 
     >>> widened({"id": ("1", "99"), "day": ("1", "2")}, [Bound("id", "bigint", "50", "200")], has_new=True)

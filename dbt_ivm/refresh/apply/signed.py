@@ -30,8 +30,7 @@ def signed_rows(ctx: ApplyContext, change: Operator) -> exp.Select:
 
     own = [nodes.column(k, "c") for k in ctx.layout.identity]
     added, removed = nodes.column(names.ADDED, "c"), nodes.column(names.REMOVED, "c")
-    relied_on = ", ".join(f"{name} {key}" for name, key in ctx.layout.relied_on)
-    double = nodes.cast(fail(f"{DUPLICATE}{relied_on}: ", *own), "int")
+    double = nodes.cast(fail(f"{DUPLICATE}{ctx.relied_on}: ", *own), "int")
     twice = exp.or_(exp.GT(this=added, expression=number(1)), exp.GT(this=removed, expression=number(1)))
     is_new = exp.GT(this=nodes.column(names.WEIGHT, "c"), expression=number(0))
     part = exp.Case(

@@ -89,8 +89,7 @@ def _stored_identity(ctx: ApplyContext, kept_as: str, live: tuple[str, ...]) -> 
 
 def error_if_taken(ctx: ApplyContext, example: exp.Expr) -> exp.Expr:
     """0, or the error that names the keys the view relies on and a value."""
-    relied_on = ", ".join(f"{name} {key}" for name, key in ctx.layout.relied_on)
-    text = exp.Literal.string(f"{DUPLICATE}{relied_on}: ")
+    text = exp.Literal.string(f"{DUPLICATE}{ctx.relied_on}: ")
     message = exp.Anonymous(this="CONCAT", expressions=[text, example.copy()])
     error = nodes.cast(exp.Anonymous(this="RAISE_ERROR", expressions=[message]), "bigint")
     return case(exp.Is(this=example, expression=exp.Null()), nodes.cast(number(0), "bigint"), error)
