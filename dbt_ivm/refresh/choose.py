@@ -8,8 +8,7 @@
     else                                              log                            a MERGE reads the table it changes
 
 A refresh of a table of more than LOOK_FROM_ROWS rows looks at the change first (keeping.py), to skip files.
-Under ``refresh: auto`` a change of more than REWRITE_SHARE of a large table's rows is not applied at all: the table is
-rewritten (decide.py).  benchmarks/results/apply.md has the measurements behind the numbers.
+No change is large enough to be answered by a rewrite yet.  Both numbers are estimates, not measured.
 """
 
 from __future__ import annotations
