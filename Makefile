@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test check fuzz bench-plan bench-apply clean
+.PHONY: help demo test check fuzz bench bench-quick bench-large bench-plan bench-apply clean
 
 help:
 	@echo "make demo    a small shop on embedded Spark: build, change, refresh, compare (about 4 minutes)"
@@ -11,6 +11,7 @@ help:
 	@echo "make fuzz    20,000 random histories, of single models and of lineages (DBT_IVM_HISTORIES, DBT_IVM_SEED)"
 	@echo "make bench-plan   planning time"
 	@echo "make bench-apply  rebuild, merge and log on growing tables"
+	@echo "make bench        foreign keys: fourteen views at scale 1; bench-quick: a few at 0.1; bench-large: at 10"
 
 .venv: .venv/installed
 .venv/installed: pyproject.toml setup.py constraints.txt
@@ -41,12 +42,22 @@ check: .venv/installed
 
 fuzz: .venv/installed
 	DBT_IVM_HISTORIES=$${DBT_IVM_HISTORIES:-20000} $(BIN)/python -m pytest -n 2 tests/property/test_histories.py tests/property/test_lineage.py
+	DBT_IVM_FK_HISTORIES=$${DBT_IVM_FK_HISTORIES:-30000} $(BIN)/python -m pytest -n 2 tests/property/test_foreign_keys.py
 
 bench-plan: .venv/installed
 	$(BIN)/python -m benchmarks.planning
 
 bench-apply: .venv/installed
 	$(BIN)/python -m benchmarks.apply $(ARGS)
+
+bench: .venv/installed
+	$(BIN)/python -m benchmarks.keys $(ARGS)
+
+bench-quick: .venv/installed
+	$(BIN)/python -m benchmarks.keys --quick $(ARGS)
+
+bench-large: .venv/installed
+	$(BIN)/python -m benchmarks.keys --large $(ARGS)
 
 clean:
 	rm -rf .venv examples/shop/.run

@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.apply import grid
 from benchmarks.apply.progress import Progress
 from benchmarks.apply.report import write_report
-from benchmarks.apply.results import DEFAULT_FOLDER, Results, machine
+from benchmarks.results import DEFAULT_FOLDER, Results, machine
 
 
 def arguments() -> argparse.Namespace:
@@ -46,7 +46,7 @@ def _number(text: str) -> int:
 def main() -> None:
     given = arguments()
     trial = Path(tempfile.gettempdir()) / "ivm_bench_trial"  # trials must not mix with measurements
-    results = Results(given.results or (DEFAULT_FOLDER if given.scale == 1 else trial))
+    results = Results(given.results or (DEFAULT_FOLDER if given.scale == 1 else trial), "apply")
     if given.command == "run":
         run(given, results)
     write_report(results)

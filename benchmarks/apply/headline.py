@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Iterable
 
 from benchmarks.apply.grid import MUST_SHOW_KEYS, MUST_SHOW_SIZES, MUST_SHOW_WAYS
-from benchmarks.apply.markdown import seconds, table
-from benchmarks.apply.results import Record
 from benchmarks.apply.summary import CellResult, cells_of, paired_ratios
+from benchmarks.markdown import seconds, table
+from benchmarks.results import Record
 
 PART = "must-show"
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from benchmarks.apply.project import IVM_WAYS, Project
+from benchmarks.stages import Stages
 
 
 @dataclass(frozen=True)
@@ -36,38 +37,10 @@ class Refresh:
         return (self.updated or 0) + (self.deleted or 0)
 
 
-class RowsRead:
-    """Input records of the stages since the last look, from Spark's status store (no UI needed).
-
-    Input records are rows that came out of files: after skipping files and row groups, before filters.  Delta's own
-    reads of its log are among them, some hundred rows per statement.
-    """
-
-    def __init__(self, spark: Any) -> None:
-        self.context = spark.sparkContext._jsc.sc()
-        self.gateway = spark.sparkContext._gateway
-        self.last_stage = -1
-        self.take()
-
-    def take(self) -> int:
-        self.context.listenerBus().waitUntilEmpty()
-        empty = self.gateway.new_array(self.gateway.jvm.double, 0)
-        stages = self.context.statusStore().stageList(None, False, False, empty, self.gateway.jvm.java.util.ArrayList())
-        total, newest, iterator = 0, self.last_stage, stages.iterator()
-        while iterator.hasNext():
-            stage = iterator.next()
-            if stage.stageId() <= self.last_stage:  # sorted: newest first
-                break
-            total += int(stage.inputRecords())
-            newest = max(newest, int(stage.stageId()))
-        self.last_stage = newest
-        return total
-
-
-def refresh(project: Project, way: str, rows_read: RowsRead) -> Refresh:
-    rows_read.take()
+def refresh(project: Project, way: str, stages: Stages) -> Refresh:
+    stages.take()
     result = project.run(way)
-    read = rows_read.take()
+    read = stages.take().rows_read
     commit = project.tables.sql(f"describe history {project.storage(way)} limit 1")[0].asDict()
     metrics = commit["operationMetrics"] or {}
     ivm = (result["adapter_response"] or {}).get("ivm") or {}

@@ -1,12 +1,9 @@
-"""The progress bar: current cell, cells done, time left by the weight of what is to come."""
+"""Weights of the grid's cells, so that the bar tells the time left."""
 
 from __future__ import annotations
 
-from types import TracebackType
-
-from rich import progress as bar
-
 from benchmarks.apply.grid import Cell, Plan
+from benchmarks.progress import ProgressBar
 
 
 def weight(plan: Plan, cell: Cell) -> float:
@@ -27,40 +24,9 @@ def whole_weight(plan: Plan) -> float:
     return building(plan) + sum(weight(plan, cell) for cell in plan.cells) + reading_weight(plan)
 
 
-class Progress:
-    """A line per finished project as well, for logs of runs without a terminal."""
-
+class Progress(ProgressBar):
     def __init__(self, plans: list[Plan]) -> None:
-        self.cells = sum(len(plan.cells) for plan in plans)
-        self.done = 0
-        self.bar = bar.Progress(
-            bar.TextColumn("{task.fields[cells]}"),
-            bar.BarColumn(bar_width=24),
-            bar.TextColumn("{task.percentage:>3.0f} %"),
-            bar.TimeElapsedColumn(),
-            bar.TextColumn("left"),
-            bar.TimeRemainingColumn(),
-            bar.TextColumn("{task.description}"),
-            speed_estimate_period=7_200,
-        )
-        total = sum(map(whole_weight, plans))
-        self.task = self.bar.add_task("starting Spark", total=total, cells=f"0/{self.cells}")
-
-    def __enter__(self) -> Progress:
-        self.bar.start()
-        return self
-
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.bar.stop()
-
-    def show(self, text: str) -> None:
-        self.bar.update(self.task, description=text)
-        if not self.bar.console.is_terminal:
-            self.bar.console.print(f"{self.done}/{self.cells} {text}", highlight=False)
-
-    def advance(self, amount: float, cells: int = 0) -> None:
-        self.done += cells
-        self.bar.update(self.task, advance=amount, cells=f"{self.done}/{self.cells}")
+        super().__init__(sum(len(plan.cells) for plan in plans), sum(map(whole_weight, plans)))
 
     def built(self, plan: Plan) -> None:
         self.advance(building(plan))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from benchmarks.apply.tables import Tables
+from benchmarks.dbt_project import DbtProject
 
 CONFIGS = {
     "rebuild": "materialized='table', file_format='delta'",
@@ -40,18 +37,15 @@ where f.id div 2 in (
 """
 
 
-class DbtFailed(RuntimeError):
-    pass
-
-
-class Project:
+class Project(DbtProject):
     def __init__(self, folder: Path, tables: Tables, view: str, ways: tuple[str, ...]) -> None:
-        self.folder = folder
+        key = [{"name": "id", "constraints": [{"type": "primary_key"}]}]
+        super().__init__(folder, tables.schema, [{"name": "fact", "columns": key}, {"name": "dim", "columns": key}])
         self.tables = tables
         self.view = view
         self.ways = ways
         self.key = "id" if view == "join" else "pair"
-        self._write()
+        self.write({f"models/{way}.sql": self._model(way) for way in ways})
 
     @property
     def columns(self) -> list[str]:
@@ -65,6 +59,10 @@ class Project:
 
     def storage(self, way: str) -> str:
         return self.relation(f"{way}__ivm" if way in IVM_WAYS else way)
+
+    def reference(self, is_rebuilt: bool) -> str:
+        """What views are compared with: the rebuilt table when it is fresh, else the query itself."""
+        return self.relation("rebuild") if is_rebuilt else f"({self.query()})"
 
     def query(self) -> str:
         """The view's query as Spark runs it, to compare with when no table was rebuilt."""
@@ -82,48 +80,12 @@ class Project:
         more = ", max(f.version_number) as version_number" if by_hand else ""
         return AGGREGATE.format(more=more) + (AGGREGATE_BY_HAND if by_hand else "") + "group by f.id div 2\n"
 
-    def _write(self) -> None:
-        output = {"type": "spark", "method": "session", "host": "NA", "schema": self.tables.schema, "threads": 1}
-        key = [{"name": "id", "constraints": [{"type": "primary_key"}]}]
-        sources = [{"name": "fact", "columns": key}, {"name": "dim", "columns": key}]
-        flags = {"send_anonymous_usage_stats": False}
-        files: dict[str, Any] = {
-            "dbt_project.yml": {"name": "bench", "version": "1.0.0", "profile": "bench", "flags": flags},
-            "profiles.yml": {"bench": {"target": "dev", "outputs": {"dev": output}}},
-            "models/sources.yml": {
-                "version": 2,
-                "sources": [{"name": "raw", "schema": self.tables.schema, "tables": sources}],
-            },
-        }
-        for name, content in files.items():
-            file = self.folder / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(yaml.safe_dump(content, sort_keys=False))
-        for way in self.ways:
-            config = CONFIGS[way].format(key=self.key)
-            (self.folder / f"models/{way}.sql").write_text(f"{{{{ config({config}) }}}}\n{self._body(way)}")
-
-    def run(self, way: str) -> dict[str, Any]:
-        """One model refreshed; its entry in run_results."""
-        self._dbt("run", "--select", way)
-        (result,) = json.loads((self.folder / "target/run_results.json").read_text())["results"]
-        found: dict[str, Any] = result
-        return found
+    def _model(self, way: str) -> str:
+        return f"{{{{ config({CONFIGS[way].format(key=self.key)}) }}}}\n{self._body(way)}"
 
     def compact(self, way: str) -> float:
         """Seconds of ``ivm_compact`` inside dbt."""
-        outcome = self._dbt("run-operation", "ivm_compact", "--args", f"{{model: {way}}}")
-        return float(outcome.result.results[0].execution_time)
-
-    def _dbt(self, *arguments: str) -> Any:
-        from dbt.cli.main import dbtRunner
-
-        places = ["--project-dir", str(self.folder), "--profiles-dir", str(self.folder)]
-        places += ["--log-path", str(self.folder / "logs"), "--target-path", str(self.folder / "target")]
-        outcome = dbtRunner().invoke([*arguments, *places, "--quiet", "--log-level-file", "none"])
-        if not outcome.success:
-            raise DbtFailed(f"dbt {' '.join(arguments)}: {outcome.exception or 'see the message above'}")
-        return outcome
+        return self.operation("ivm_compact", f"{{model: {way}}}")
 
     def remove(self) -> None:
         try:

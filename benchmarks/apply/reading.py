@@ -9,9 +9,10 @@ from typing import Any
 
 from benchmarks.apply.changes import change
 from benchmarks.apply.compaction import Logs
-from benchmarks.apply.equality import Differs, checksum
-from benchmarks.apply.measure import RowsRead, refresh
+from benchmarks.apply.measure import refresh
 from benchmarks.apply.project import Project
+from benchmarks.equality import Differs, checksum
+from benchmarks.stages import Stages
 
 REPETITIONS = 5
 
@@ -25,7 +26,7 @@ def queries(project: Project, relation: str) -> dict[str, str]:
     }
 
 
-def reading(project: Project, logs: Logs, rows_read: RowsRead, rows: int, shares: tuple[float, ...]) -> Iterator[dict]:
+def reading(project: Project, logs: Logs, stages: Stages, rows: int, shares: tuple[float, ...]) -> Iterator[dict]:
     """The log is grown from share to share; compaction has been turned off."""
     before = logs.compact("log", rows)
     if before["refreshes"]:
@@ -33,10 +34,11 @@ def reading(project: Project, logs: Logs, rows_read: RowsRead, rows: int, shares
     for share in sorted(shares):
         missing = round(share * rows) - logs.dead["log"]
         change(project.tables, "mixed random", max(5, missing * 5 // 4))
-        logs.note(refresh(project, "log", rows_read))
+        logs.note(refresh(project, "log", stages))
         project.run("rebuild")
         names = {"plain": project.relation("rebuild"), "facade": project.relation("log")}
-        if checksum(project, names["plain"]) != checksum(project, names["facade"]):
+        plain, facade = (checksum(project.tables.sql, project.columns, names[side]) for side in ("plain", "facade"))
+        if plain != facade:
             raise Differs(f"reading at a log share of {share}: the facade differs from the rebuilt table")
         project.tables.vacuum(names["plain"])
         yield {
@@ -61,10 +63,10 @@ def _alternating(project: Project, names: dict[str, str]) -> dict[str, dict[str,
     return {query: dict(sides) for query, sides in times.items()}
 
 
-def idle(project: Project, rows_read: RowsRead, ways: tuple[str, ...], repetitions: int) -> Iterator[dict[str, Any]]:
+def idle(project: Project, stages: Stages, ways: tuple[str, ...], repetitions: int) -> Iterator[dict[str, Any]]:
     """Refreshes with nothing to do."""
     for way in ways:
-        found = [refresh(project, way, rows_read) for _ in range(repetitions)]
+        found = [refresh(project, way, stages) for _ in range(repetitions)]
         odd = {f.strategy for f in found} - {"none"}
         if odd:
             raise AssertionError(f"{way} did {odd} although nothing changed")

@@ -9,9 +9,9 @@ from itertools import groupby
 from benchmarks.apply.chart import chart
 from benchmarks.apply.grid import SIZES, WAYS
 from benchmarks.apply.headline import headline
-from benchmarks.apply.markdown import seconds, short, table
-from benchmarks.apply.results import Record, Results
 from benchmarks.apply.summary import CellResult, amortised, cells_of, compaction_seconds
+from benchmarks.markdown import seconds, short, table
+from benchmarks.results import Record, Results, machine_line
 
 HOW = """One JVM, real dbt runs, one model per way over the same sources, order of the ways rotated, medians.
 *Seconds* are dbt's `execution_time` of the model: the whole refresh. After every repetition each model is compared with
@@ -49,17 +49,9 @@ def write_report(results: Results) -> None:
 
 
 def _machine(records: list[Record]) -> str:
-    machines = [r for r in records if r["kind"] == "machine"]
-    if not machines:
-        return "Nothing measured yet."
-    last = machines[-1]
-    versions = ", ".join(f"{name} {number}" for name, number in last["versions"].items())
-    scales = {r["scale"] for r in machines} - {1.0}
+    scales = {r["scale"] for r in records if r["kind"] == "machine"} - {1.0}
     trial = f"**A trial at scale {min(scales)}: sizes below are nominal.** " if scales else ""
-    return (
-        f"{trial}{last['cores']} cores ({last['processor']}), {last['memory_gb']} GB;"
-        f" Spark local[{last['spark_cores']}], driver {last['driver_memory']}. {versions}."
-    )
+    return trial + machine_line(records)
 
 
 def _grid(cells: list[CellResult], records: list[Record]) -> Iterable[str]:

@@ -9,14 +9,15 @@ from typing import Any
 
 from benchmarks.apply import compaction, reading
 from benchmarks.apply.changes import change
-from benchmarks.apply.equality import Differs, checksum, difference, reference
 from benchmarks.apply.grid import LARGE, LARGEST, MUST_SHOW_REPETITIONS, Cell, Plan, Scale
-from benchmarks.apply.measure import Refresh, RowsRead, refresh
+from benchmarks.apply.measure import Refresh, refresh
 from benchmarks.apply.progress import Progress, reading_weight, weight
 from benchmarks.apply.project import IVM_WAYS, Project
-from benchmarks.apply.results import Record, Results
 from benchmarks.apply.tables import Tables
+from benchmarks.equality import Differs, checksum, difference
+from benchmarks.results import Record, Results
 from benchmarks.session import spark_session
+from benchmarks.stages import Stages
 
 #: a way slower than this is measured once per cell, unless the cell must be shown
 SLOW_SECONDS = 20.0
@@ -43,7 +44,7 @@ class Runner:
         self.options = options
         self.folder = folder
         self.spark = spark_session(self.folder / "warehouse")
-        self.rows_read = RowsRead(self.spark)
+        self.stages = Stages(self.spark)
         self.projects = 0
         compaction.turn_off()
 
@@ -54,7 +55,7 @@ class Runner:
             if steps <= done:
                 progress.skip(plan)
                 continue
-            self.results.remove_part(plan.part, steps - done)
+            self.results.remove(steps - done)
             for cell in plan.cells:
                 if _step(plan, cell) in done:
                     progress.advance(weight(plan, cell), cells=1)
@@ -87,7 +88,7 @@ class Runner:
             for way in project.ways:
                 project.run(way)
             change(project.tables, "warm up", 100)
-            state = State(plan, project, compaction.Logs(project), self.rows_read)
+            state = State(plan, project, compaction.Logs(project), self.stages)
             state.catch_up(project.ways)
             progress.built(plan)
             for cell in plan.cells:
@@ -140,11 +141,11 @@ class Runner:
         if plan.part == "must-show" or plan.size < LARGE:
             progress.show(f"{plan.name}: nothing changed")
             state.catch_up(kept)
-            records += reading.idle(state.project, state.rows_read, kept, self.options.must_show_repetitions)
+            records += reading.idle(state.project, state.stages, kept, self.options.must_show_repetitions)
         if plan.shares:
             progress.show(f"{plan.name}: reading")
             state.catch_up(("log",))
-            records += reading.reading(state.project, state.logs, state.rows_read, state.rows, plan.shares)
+            records += reading.reading(state.project, state.logs, state.stages, state.rows, plan.shares)
             records.append(state.logs.compact("log", state.rows))
         return records
 
@@ -156,7 +157,7 @@ class State:
     plan: Plan
     project: Project
     logs: compaction.Logs
-    rows_read: RowsRead
+    stages: Stages
 
     def __post_init__(self) -> None:
         self.behind: set[str] = set(self.project.ways)
@@ -173,7 +174,7 @@ class State:
                 self.refresh(way)
 
     def refresh(self, way: str) -> Refresh:
-        found = refresh(self.project, way, self.rows_read)
+        found = refresh(self.project, way, self.stages)
         self.behind.discard(way)
         self.logs.note(found)
         return found
@@ -184,14 +185,16 @@ class State:
         Args:
             thoroughly: ways that are not run again in this cell.
         """
-        other = reference(self.project, is_rebuilt="rebuild" in ways)
-        expected, wrong = checksum(self.project, other), set()
+        run, columns = self.project.tables.sql, self.project.columns
+        other = self.project.reference(is_rebuilt="rebuild" in ways)
+        expected, wrong = checksum(run, columns, other), set()
         for way in ways:
             if way == "rebuild" or (way == "by_hand" and way not in thoroughly and self.plan.size >= LARGE):
                 continue
-            why = "another checksum" if checksum(self.project, self.project.relation(way)) != expected else ""
+            mine = self.project.relation(way)
+            why = "another checksum" if checksum(run, columns, mine) != expected else ""
             if way in thoroughly and not why and self.plan.size < LARGE:
-                why = difference(self.project, way, other)
+                why = difference(run, columns, mine, other)
             if why and way in IVM_WAYS:
                 raise Differs(f"{self.plan.name}, {cell.change}, {cell.keys} keys: {way} differs from the query: {why}")
             if why:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from benchmarks.apply.compaction import refreshes_between
 from benchmarks.apply.grid import CHANGES, LARGEST, WHOLE_VIEW_WAYS
-from benchmarks.apply.results import Record
+from benchmarks.results import Record
 
 #: the commit tells which way `auto` took, also where both ways are called append
 CHOICES = {"MERGE": "merge", "UPDATE": "merge", "WRITE": "log", "CREATE OR REPLACE TABLE AS SELECT": "rewrite"}

@@ -11,14 +11,14 @@ from typing import Any
 
 from benchmarks.session import CORES, DRIVER_MEMORY, version_of_delta
 
-DEFAULT_FOLDER = Path(__file__).parents[1] / "results"
+DEFAULT_FOLDER = Path(__file__).parent / "results"
 Record = dict[str, Any]
 
 
 class Results:
-    def __init__(self, folder: Path = DEFAULT_FOLDER) -> None:
+    def __init__(self, folder: Path, name: str) -> None:
         self.folder = folder
-        self.file = folder / "apply.jsonl"
+        self.file = folder / f"{name}.jsonl"
 
     def read(self) -> list[Record]:
         if not self.file.exists():
@@ -34,9 +34,9 @@ class Results:
         """Steps that are complete, for --resume."""
         return {tuple(record["step"]) for record in self.read() if record["kind"] == "done"}
 
-    def remove_part(self, part: str, steps: set[tuple[Any, ...]]) -> None:
+    def remove(self, steps: set[tuple[Any, ...]]) -> None:
         """A step measured again replaces what was there."""
-        kept = [r for r in self.read() if r.get("part") != part or tuple(r.get("step", ())) not in steps]
+        kept = [r for r in self.read() if tuple(r.get("step", ())) not in steps]
         if self.file.exists():
             self.file.write_text("".join(json.dumps(record) + "\n" for record in kept))
 
@@ -60,6 +60,19 @@ def machine() -> Record:
             "dbt-ivm": version("dbt-ivm"),
         },
     }
+
+
+def machine_line(records: list[Record]) -> str:
+    """The last machine as a sentence."""
+    machines = [r for r in records if r["kind"] == "machine"]
+    if not machines:
+        return "Nothing measured yet."
+    last = machines[-1]
+    versions = ", ".join(f"{name} {number}" for name, number in last["versions"].items())
+    return (
+        f"{last['cores']} cores ({last['processor']}), {last['memory_gb']} GB;"
+        f" Spark local[{last['spark_cores']}], driver {last['driver_memory']}. {versions}."
+    )
 
 
 def _processor() -> str:
