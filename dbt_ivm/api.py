@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from dbt_ivm.catalog.relation_name import RelationName
-from dbt_ivm.catalog.tables import Catalog, Key, Table, TableColumn, View
+from dbt_ivm.catalog.tables import Catalog, ForeignKey, Key, Table, TableColumn, View
 from dbt_ivm.names import STORAGE_SUFFIX
 from dbt_ivm.optimizer import RULES, Rule
 from dbt_ivm.refresh.choose import choose
@@ -18,8 +19,14 @@ from dbt_ivm.refresh.view import compile_view
 from dbt_ivm.storage.delta_format import TableOptions
 
 
-def table(name: str, columns: Mapping[str, str], primary_key: Iterable[str] = (), versioned: bool = True) -> Table:
-    """A table for the catalog.
+def table(
+    name: str,
+    columns: Mapping[str, str],
+    primary_key: Iterable[str] = (),
+    versioned: bool = True,
+    foreign_keys: Iterable[tuple[Iterable[str], str, Iterable[str]]] = (),
+) -> Table:
+    """A table for the catalog; a foreign key is (columns, table, its columns).
 
     >>> table("shop.orders", {"id": "bigint"}, primary_key=["id"]).keys[0].columns
     ('id',)
@@ -29,6 +36,7 @@ def table(name: str, columns: Mapping[str, str], primary_key: Iterable[str] = ()
         RelationName.parse(name),
         tuple(TableColumn(n, t) for n, t in columns.items()),
         keys=(Key(key),) if key else (),
+        foreign_keys=tuple(ForeignKey(tuple(c), RelationName.parse(to), tuple(k)) for c, to, k in foreign_keys),
         versioned=versioned,
     )
 
@@ -41,8 +49,9 @@ def plan_view(
     changes: Mapping[str, tuple[int, int]] | None = None,
     versions: Mapping[str, int] | None = None,
     insert_only: Iterable[str] = (),
-    options: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
     seq: int = 1,
+    dangling: Mapping[str, int] | None = None,
     keeping: Keeping | None = None,
     rules: tuple[Rule, ...] = RULES,
 ) -> RefreshPlan:
@@ -57,6 +66,7 @@ def plan_view(
         insert_only: changed sources that only gained rows.
         options: as ``meta.ivm`` of a model.
         seq: sequence number in the storage table.
+        dangling: rows that referenced nothing before, along each declared foreign key.
         keeping: names of what is kept, and what looks at it told (``refresh/keeping.py``).
 
     >>> orders = table("shop.orders", {"id": "bigint", "amount": "decimal(10,2)"})
@@ -80,7 +90,9 @@ def plan_view(
         else:
             pins[known.name] = Pin(SourceState(fixed.get(known.name, 0) if known.versioned else None, ""))
     storage = RelationName.parse(model + STORAGE_SUFFIX)
-    before_state = None if changes is None else State(seq, view.fingerprint, {}, mode=mode)
+    before_state = (
+        None if changes is None else State(seq, view.fingerprint, {}, mode=mode, dangling=dict(dangling or {}))
+    )
     after = following_state(
         before_state, view.fingerprint, {str(n): p.current for n, p in pins.items()}, storage_version=seq, mode=mode
     )

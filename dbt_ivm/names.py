@@ -37,6 +37,13 @@ REMOVED = "__ivm_removed"
 #: The sequence number the refresh expects to find (compare-and-set).
 EXPECTED = "__ivm_expected"
 
+#: Whether a row that is looked up sees the other tables after the change (1) or before it (-1).
+SIDE = "__ivm_side"
+
+#: Smallest and largest weight of a changed key: below zero a row was removed, above zero one was inserted.
+LOW = "__ivm_low"
+HIGH = "__ivm_high"
+
 #: True on groups whose values were computed anew instead of adjusted.
 RECOMPUTED = "__ivm_recomputed"
 

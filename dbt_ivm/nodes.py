@@ -1,4 +1,5 @@
-"""The few SQL nodes that planning makes by the thousand, built directly instead of parsed or checked each time."""
+"""The few SQL nodes that planning makes by the thousand, built directly instead of parsed or checked each time; and
+copies of expressions."""
 
 from __future__ import annotations
 
@@ -55,3 +56,36 @@ def null(kind: str) -> exp.Cast:
 @cache
 def _data_type(kind: str) -> exp.DataType:
     return exp.DataType.build(kind, dialect="spark")
+
+
+def grouped(expression: exp.Expr) -> exp.Expr:
+    """A copy that can stand inside another expression."""
+    binary = (exp.Binary, exp.Not, exp.Between, exp.In, exp.Is)
+    copy = copied(expression)
+    return exp.Paren(this=copy) if isinstance(copy, binary) else copy
+
+
+def copied(expression: exp.Expr) -> exp.Expr:
+    """A copy; most expressions are plain columns, which are cheaper to make anew."""
+    table = expression.args.get("table")
+    if not isinstance(expression, exp.Column) or not isinstance(table, exp.Identifier) or expression.args.get("db"):
+        return expression.copy()
+    return exp.Column(this=_same_name(expression.args["this"]), table=_same_name(table))
+
+
+def _same_name(name: exp.Identifier) -> exp.Identifier:
+    return exp.Identifier(this=name.args["this"], quoted=name.args.get("quoted"))
+
+
+def replace_columns(expression: exp.Expr, made_of: dict[str, exp.Expr]) -> exp.Expr:
+    """A copy of the expression with each column replaced by what it is made of."""
+
+    def substitute(node: exp.Expr) -> exp.Expr:
+        return grouped(made_of[node.name]) if isinstance(node, exp.Column) else node
+
+    return expression.transform(substitute)
+
+
+def conjuncts(predicate: exp.Expr) -> list[exp.Expr]:
+    """The conditions that AND connects."""
+    return list(predicate.flatten()) if isinstance(predicate, exp.And) else [predicate]

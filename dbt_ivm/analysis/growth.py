@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dbt_ivm.catalog.relation_name import RelationName
-from dbt_ivm.operators import Filter, Join, OneRow, Operator, Project, Scan, UnionAll
+from dbt_ivm.operators import Filter, Join, LookupTree, OneRow, Operator, Project, Scan, UnionAll
 
-MONOTONE = (Scan, OneRow, Filter, Project, Join, UnionAll)
+MONOTONE = (Scan, OneRow, Filter, Project, Join, LookupTree, UnionAll)
 
 
 def only_adds_rows(plan: Operator, insert_only: frozenset[RelationName], changed: frozenset[RelationName]) -> bool:

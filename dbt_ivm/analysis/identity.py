@@ -2,14 +2,17 @@
 
 key(Scan T)      = a declared key of T            key(σ R)  = key(R)
 key(π R)         = key(R), kept as hidden columns when not selected
-key(R ⋈ S)       = key(R) ∪ key(S)                key(γ R)  = the group columns
+key(R ⋈ S)       = key(R) ∪ key(S); key(R) alone when S is looked up from R by a unique key (join_graph.py)
+key(γ R)         = the group columns
 key(R ⊎ S)       = none (rows of both sides may agree)
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from dbt_ivm.analysis.join_graph import join_graph
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Key, Table
 from dbt_ivm.operators import Aggregate, Filter, Join, OneRow, Operator, Project, Projection, Scan, UnionAll, col
@@ -26,35 +29,45 @@ class Identified:
 
 def identify(plan: Operator, tables: tuple[Table, ...]) -> Identified | None:
     """The plan with a key among its columns (added at the end when not selected), or None."""
-    keys = {t.name: t.keys for t in tables}
-    return _identify(plan, keys)
+    return _identify(plan, {t.name: t for t in tables})
 
 
-def _identify(plan: Operator, keys: dict[RelationName, tuple[Key, ...]]) -> Identified | None:
+def _identify(plan: Operator, tables: Mapping[RelationName, Table]) -> Identified | None:
     if isinstance(plan, Scan):
-        return _scan(plan, keys.get(plan.source, ()))
+        return _scan(plan, tables[plan.source].keys if plan.source in tables else ())
     if isinstance(plan, OneRow):
         return Identified(plan, ())
     if isinstance(plan, Filter):
-        below = _identify(plan.input, keys)
+        below = _identify(plan.input, tables)
         return below and replace(below, plan=replace(plan, input=below.plan))
     if isinstance(plan, Project):
-        below = _identify(plan.input, keys)
+        below = _identify(plan.input, tables)
         return below and _project(plan, below)
     if isinstance(plan, Join):
-        members = [_identify(m, keys) for m in plan.members]
-        found = [m for m in members if m is not None]
-        if len(found) < len(members):
-            return None
-        found = _apart(plan, found)
-        key = tuple(k for m in found for k in m.key)
-        relied_on = tuple(dict.fromkeys(r for m in found for r in m.relied_on))
-        return Identified(Join(tuple(m.plan for m in found), plan.predicates), key, relied_on)
+        return _join(plan, tables)
     if isinstance(plan, Aggregate):
         return Identified(plan, plan.group)
     if isinstance(plan, UnionAll):
         return None
     return None
+
+
+def _join(plan: Join, tables: Mapping[RelationName, Table]) -> Identified | None:
+    """The keys of the roots; tables that are looked up from them by a unique key add nothing but that reliance."""
+    graph = join_graph(plan, tables)
+    members: list[Identified] = []
+    for position, member in enumerate(plan.members):
+        found = _identify(member, tables) if position in graph.roots else Identified(member, ())
+        if found is None:
+            return None
+        members.append(found)
+    members = _apart(plan, members)
+    looked_up = [(e.scan.source, e.key) for e in graph.edges]
+    return Identified(
+        Join(tuple(m.plan for m in members), plan.predicates),
+        tuple(k for m in members for k in m.key),
+        tuple(dict.fromkeys([r for m in members for r in m.relied_on] + looked_up)),
+    )
 
 
 def _apart(join: Join, members: list[Identified]) -> list[Identified]:

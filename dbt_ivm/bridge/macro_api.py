@@ -19,6 +19,9 @@ def functions() -> dict[str, Any]:
         "storage_identifier": storage_identifier,
         "bag_difference": _guarded(_bag_difference),
         "result": _guarded(_result),
+        "primary_key_query": _guarded(_primary_key_query),
+        "foreign_key_query": _guarded(_foreign_key_query),
+        "fk_guard_query": _guarded(_fk_guard_query),
         "compiled": _guarded(_compiled),
         "find_model": _guarded(_find_model),
         "sources_without_feed": _guarded(_sources_without_feed),
@@ -148,6 +151,31 @@ def _bag_difference(
     from dbt_ivm.bridge.bag_difference import bag_difference
 
     return bag_difference(expected, actual, [(c[0], c[1]) for c in columns], tolerance, where)
+
+
+def _primary_key_query(model: Any, columns: Any) -> str:
+    from dbt_ivm.bridge.key_tests import primary_key_query
+
+    return primary_key_query(str(model), columns)
+
+
+def _foreign_key_query(model: Any, columns: Any, to: Any, to_columns: Any) -> str:
+    from dbt_ivm.bridge.key_tests import foreign_key_query
+
+    return foreign_key_query(str(model), columns, str(to), to_columns)
+
+
+def _fk_guard_query(adapter: Any, graph: Mapping[str, Any], model: Any, columns: Any, to: Any, to_columns: Any) -> str:
+    from dbt_ivm.bridge.engine import Engine
+    from dbt_ivm.bridge.key_tests import fk_guard_query, models_reading
+    from dbt_ivm.bridge.metadata import MetadataReader
+    from dbt_ivm.bridge.request import storage_of
+    from dbt_ivm.catalog.declared import ProjectKeys
+    from dbt_ivm.catalog.relation_name import RelationName
+
+    reading = models_reading(graph, _models(graph), RelationName.parse(str(to)))
+    reader = MetadataReader(Engine(adapter), ProjectKeys())
+    return fk_guard_query(reader, str(model), columns, str(to), to_columns, [storage_of(m) for m in reading])
 
 
 def _compiled(ref: Any, unique_id: str) -> str:

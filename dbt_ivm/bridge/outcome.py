@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dbt_ivm.bridge.engine import Engine
-from dbt_ivm.catalog.relation_name import RelationName
-from dbt_ivm.catalog.tables import ForeignKey
 from dbt_ivm.refresh.decide import CREATE, FULL, INCREMENTAL
+from dbt_ivm.refresh.foreign_keys import EdgeStatus
 from dbt_ivm.refresh.plan import SCHEMA_VERSION
 from dbt_ivm.refresh.state import Pin, RowCounts
 
@@ -25,7 +24,7 @@ class Outcome:
     seq: int | None = None
     facade_sql: str | None = None
     pins: Mapping[str, Pin] = field(default_factory=dict)
-    foreign_keys: tuple[tuple[RelationName, ForeignKey], ...] = ()
+    foreign_keys: tuple[EdgeStatus, ...] = ()
     statements: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
 
@@ -62,15 +61,11 @@ class Outcome:
             "rows": self.rows.as_dict(),
             "total_rows": self.total,
             "sources": {name: _source(pin) for name, pin in sorted(self.pins.items())},
-            "foreign_keys": [
-                {"edge": f"{name}({', '.join(fk.columns)}) -> {fk.to}({', '.join(fk.to_columns)})",
-                 "status": "declared", "touched": None}
-                for name, fk in self.foreign_keys
-            ],
+            "foreign_keys": [{"edge": e.edge, "status": e.status, "touched": e.touched} for e in self.foreign_keys],
             "statements": self.statements,
             "seconds": {phase: round(value, 3) for phase, value in self.seconds.items()},
             "schema_version": SCHEMA_VERSION,
-        }  # fmt: skip
+        }
 
 
 def _source(pin: Pin) -> dict[str, Any]:

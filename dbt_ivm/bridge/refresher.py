@@ -10,11 +10,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-
-from sqlglot import exp
+from functools import partial
 
 from dbt_ivm.bridge.engine import Engine, EngineError
+from dbt_ivm.bridge.facade import Facade, Outputs
 from dbt_ivm.bridge.failures import Failure, Remedy, classify
+from dbt_ivm.bridge.log_table import LogTable
 from dbt_ivm.bridge.metadata import MetadataReader, Stored
 from dbt_ivm.bridge.outcome import Outcome
 from dbt_ivm.bridge.request import Request
@@ -23,19 +24,17 @@ from dbt_ivm.catalog.describe import IDENTITY_PROPERTY
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog
 from dbt_ivm.errors import InternalError, StrictRefusal, UserError
-from dbt_ivm.refresh.apply.state_only import change_state
 from dbt_ivm.refresh.choose import Choice, choose
-from dbt_ivm.refresh.compact import compact, compacted, is_due
+from dbt_ivm.refresh.compact import is_due
 from dbt_ivm.refresh.decide import CREATE, FULL, INCREMENTAL, NONE, Decision, Situation, decide
-from dbt_ivm.refresh.keeping import APPLY, KEEP, Keeping, Step, drop_statement
+from dbt_ivm.refresh.foreign_keys import EdgeStatus, not_used
+from dbt_ivm.refresh.keeping import APPLY, KEEP, REWRITE, Keeping, Step, drop_statement
 from dbt_ivm.refresh.options import Options
-from dbt_ivm.refresh.plan import RefreshPlan, Target, following_state, log_so_far, plan_refresh, run_steps
+from dbt_ivm.refresh.plan import RefreshPlan, Target, following_state, log_so_far, plan_refresh, view_edges
 from dbt_ivm.refresh.rewrite import preview
-from dbt_ivm.refresh.state import LOG_MODE, MERGE_MODE, METADATA_MARK, Pin, RowCounts, State, UnreadableState
+from dbt_ivm.refresh.run import run_steps
+from dbt_ivm.refresh.state import LOG_MODE, MERGE_MODE, Pin, RowCounts, State, UnreadableState
 from dbt_ivm.refresh.view import CompiledView, compile_view
-from dbt_ivm.render.query import sql_text
-
-FACADE_MARK = "dbt-ivm "
 
 
 @dataclass
@@ -61,7 +60,8 @@ class Refresher:
         self.request = request
         self.warn = warn
         self.reader = MetadataReader(engine, request.keys)
-        self.shows_live_rows = False
+        self.facade = Facade(engine, request)
+        self.log = LogTable(engine, self.reader, request, warn)
 
     # ------------------------------------------------------------------ the protocol
     def run(self) -> Outcome:
@@ -142,7 +142,7 @@ class Refresher:
 
     def _apply(self, prepared: Prepared, decision: Decision) -> Outcome:
         if self._mode(prepared) == LOG_MODE:
-            self._show_live_rows(prepared)
+            self.facade.show_live_rows(prepared.view, partial(self._outputs, prepared))
         try:
             plan, result = self._run_steps(prepared, decision)
         except EngineError as error:
@@ -155,7 +155,7 @@ class Refresher:
         outcome = replace(
             Outcome.of(INCREMENTAL, "", self.engine), way=plan.way, why=plan.why, rows=counts, total=total, seq=plan.seq
         )
-        return self._finish(outcome, prepared)
+        return self._finish(outcome, prepared, plan.edges)
 
     def _run_steps(self, prepared: Prepared, decision: Decision) -> tuple[RefreshPlan, Sequence[Mapping[str, object]]]:
         """Keep what is used twice, look at it, commit; what was kept goes in any case."""
@@ -166,7 +166,10 @@ class Refresher:
                 return self.plan(prepared, decision, keeping)
 
         def execute(step: Step, plan: RefreshPlan) -> Sequence[Mapping[str, object]]:
-            with self.engine.timed("apply" if step.kind == APPLY else "delta"):
+            commits = step.kind in (APPLY, REWRITE)
+            if commits:
+                self._refuse_violations(plan)
+            with self.engine.timed("apply" if commits else "delta"):
                 if step.kind != KEEP:
                     return self.engine.rows(step.sql)
                 kept.append(step.name)
@@ -195,7 +198,7 @@ class Refresher:
         assert prepared.stored is not None and prepared.stored.state is not None
         try:
             with self.engine.timed("apply"):
-                written = self._written(prepared, plan)
+                written = self.log.written(prepared.stored, plan)
         except UnreadableState:  # two writers in the moment that no check covers: exact again before anybody goes on
             reason = "another run rebuilt the storage table while this one refreshed it"
             return self._rebuild(self.prepare(), Decision(FULL, reason))
@@ -219,25 +222,10 @@ class Refresher:
         )
         if is_due(state.tombstones, total, state.refreshes, self.request.options.compact_at):
             with self.engine.timed("apply"):
-                done = self.compact(prepared.view, state, total)
+                done = self.log.compact(prepared.view, state, total)
             if done:
                 outcome = replace(outcome, way=f"{plan.way}, then compaction", seq=state.seq + 1)
-        return self._finish(outcome, prepared)
-
-    def _written(self, prepared: Prepared, plan: RefreshPlan) -> tuple[State, RowCounts] | None:
-        """The state this run committed and its counts; None when Delta skipped the commit as already done.
-
-        Usually the newest commit says it all.  If it is not ours, or another came in between, the state rows tell
-        whether the table is sound: a second one of the same number raises UnreadableState.
-        """
-        assert prepared.stored is not None and plan.commit is not None
-        commits = self.reader.commits(self.request.storage)
-        own = next((c for c in commits if c.metadata == METADATA_MARK + plan.commit.to_json()), None)
-        if own is None or own is not commits[0] or own.version != prepared.stored.version + 1:
-            self.reader.state_rows(self.request.storage)
-        if own is None:
-            return None
-        return plan.commit, plan.commit.counts or own.counts
+        return self._finish(outcome, prepared, plan.edges)
 
     def compact_now(self) -> str:
         """Compaction asked for by the user."""
@@ -251,22 +239,8 @@ class Refresher:
         state = prepared.state
         if not state.refreshes:
             return "nothing to compact"
-        done = self.compact(prepared.view, state, prepared.stored.rows if prepared.stored else None)
+        done = self.log.compact(prepared.view, state, prepared.stored.rows if prepared.stored else None)
         return f"{state.tombstones:,} dead rows removed" if done else "another writer came first; run it again"
-
-    def compact(self, view: CompiledView, state: State, rows: int | None, mode: str = LOG_MODE) -> bool:
-        """Dead rows and tombstones removed in one commit; False when another writer came first."""
-        storage = self.request.storage
-        version = self.reader.commits(storage)[0].version
-        left = compacted(state, version, rows, mode)
-        try:
-            self.engine.rows(compact(view.layout, storage, version, left))
-        except EngineError as error:
-            if classify(str(error)).remedy is not Remedy.RERUN:
-                raise
-            self.warn(f"{self.request.model}: compaction of {storage} gave way to another writer; it comes again")
-            return False
-        return True
 
     def choice(self, prepared: Prepared) -> Choice:
         stored = prepared.stored
@@ -284,28 +258,12 @@ class Refresher:
             return False
         with self.engine.timed("apply"):
             if wanted == LOG_MODE:
-                self._enter_log(prepared, state)
-            elif not self.compact(prepared.view, state, None, MERGE_MODE):
+                assert prepared.stored is not None
+                self.facade.show_live_rows(prepared.view, partial(self._outputs, prepared))
+                self.log.enter(prepared.stored, state)
+            elif not self.log.compact(prepared.view, state, None, MERGE_MODE):
                 raise UserError("IVM_CONCURRENT", "another run refreshed this model at the same time. Run it again.")
         return True
-
-    def _enter_log(self, prepared: Prepared, state: State) -> None:
-        """The view first: it must know tombstones before there is one.  Then the state row says so."""
-        assert prepared.stored is not None
-        self._show_live_rows(prepared)
-        version = prepared.stored.version + 1
-        left = replace(state, seq=state.seq + 1, storage_version=version, mode=LOG_MODE)
-        left = replace(left, rows=prepared.stored.rows)
-        self.engine.rows(change_state(self.request.storage, state.seq, left))
-
-    def _show_live_rows(self, prepared: Prepared) -> None:
-        """The view must know tombstones before there is one; a run that died may have left one that does not."""
-        if self.request.facade_kind != "view" or self.facade_is_right(prepared, LOG_MODE) or self.shows_live_rows:
-            return
-        with self.engine.timed("apply"):
-            facade = sql_text(self._facade_select(prepared, LOG_MODE))
-            self.engine.rows(f"ALTER VIEW {self.request.facade} AS\n{facade}")
-        self.shows_live_rows = True
 
     def _after_failure(self, prepared: Prepared, failure: Failure, error: EngineError) -> Outcome:
         if failure.remedy is Remedy.RAISE:
@@ -336,18 +294,17 @@ class Refresher:
 
     def _rebuild(self, prepared: Prepared, decision: Decision) -> Outcome:
         with self.engine.timed("plan"):
-            prepared.outputs = prepared.outputs or self.reader.query_columns(self.request.sql)
+            self._outputs(prepared)
             decision = self._check_keys(prepared, decision)
             self._check_types(prepared)
-            plan = self.plan(prepared, decision)
+        plan, _ = self._run_steps(prepared, decision)
         with self.engine.timed("apply"):
-            self.engine.rows(plan.steps[0].sql)
             commit = self.reader.commits(self.request.storage)[0]
         written = commit.counts.inserted
         total = written - 1 if written is not None else None
         outcome = Outcome.of(decision.strategy, decision.reason, self.engine)
         outcome = replace(outcome, way=plan.way, why=plan.why, rows=RowCounts(total, 0, 0), total=total, seq=plan.seq)
-        return self._finish(outcome, prepared, rebuilt=True)
+        return self._finish(outcome, prepared, plan.edges, rebuilt=True)
 
     # ------------------------------------------------------------------ parts
     def _compile(self, catalog: Catalog, distrusted: tuple[str, ...], visible: tuple[str, ...] = ()) -> CompiledView:
@@ -384,19 +341,6 @@ class Refresher:
             epoch=known.epoch if known and decision.strategy == INCREMENTAL else (stored.version if stored else -1) + 1,
             **(log_so_far(known) if known and decision.strategy == INCREMENTAL else {}),
         )
-
-    def facade_token(self, prepared: Prepared, mode: str) -> str:
-        """Stands in the facade's own text, and changes when it must be created anew."""
-        return f"{FACADE_MARK}{prepared.view.fingerprint}-{mode}{self.request.facade_token}"
-
-    def facade_is_right(self, prepared: Prepared, mode: str) -> bool:
-        """Whether the view that exists under the model's name is this facade.
-
-        Its text tells.  The state row cannot: a run that died between its commit and the facade leaves an old view.
-        """
-        if self.request.facade_kind != "view":
-            return False
-        return self.facade_token(prepared, mode) in self.request.facade_text
 
     def _check_keys(self, prepared: Prepared, decision: Decision) -> Decision:
         """A full build believes declared keys only after looking; violated ones are not used."""
@@ -449,24 +393,46 @@ class Refresher:
                     "(or for all sources: dbt run-operation ivm_enable_change_feed)"
                 )
 
-    def _facade_select(self, prepared: Prepared, mode: str) -> exp.Select:
-        outputs = prepared.outputs or self.reader.query_columns(self.request.sql)
-        token = self.facade_token(prepared, mode)
-        storage = self.request.storage.table()
-        return prepared.view.facade_select(storage, outputs, token, live=mode == LOG_MODE)
+    def _outputs(self, prepared: Prepared) -> Outputs:
+        """Names and types of the query's columns, asked for once."""
+        prepared.outputs = prepared.outputs or self.reader.query_columns(self.request.sql)
+        return prepared.outputs
 
-    def _finish(self, outcome: Outcome, prepared: Prepared, rebuilt: bool = False) -> Outcome:
-        """Sources in the response, and the facade when it is missing or no longer right."""
+    def _refuse_violations(self, plan: RefreshPlan) -> None:
+        """Before the commit: foreign keys that do not hold are an error where the user wants that."""
+        broken = [f"{e.edge} is {e.status}" for e in plan.edges if e.is_violated]
+        if broken and self.request.options.on_key_violation == "error":
+            raise UserError(
+                "IVM_KEY_VIOLATION",
+                f"the declared foreign key {'; '.join(broken)}. Nothing was written "
+                "(meta.ivm.on_key_violation: error). Repair the data or remove the key.",
+            )
+
+    def _edges(self, prepared: Prepared, told: tuple[EdgeStatus, ...] | None) -> tuple[EdgeStatus, ...]:
+        """Every declared foreign key of the model's tables; a warning for each that does not hold."""
+        edges = view_edges(prepared.view, prepared.state) if told is None else told
+        for edge in edges if told is not None else ():
+            if edge.is_violated:
+                self.warn(
+                    f"{self.request.model}: the declared foreign key {edge.edge} is {edge.status}. "
+                    "The result is exact; refreshes read more until the data is repaired."
+                )
+        return (*edges, *not_used(prepared.view.tables, [e.edge for e in edges]))
+
+    def _finish(
+        self, outcome: Outcome, prepared: Prepared, edges: tuple[EdgeStatus, ...] | None = None, rebuilt: bool = False
+    ) -> Outcome:
+        """Sources and foreign keys in the response, and the facade when it is missing or no longer right."""
         facade = None
         # the table as it is now decides, not what is wanted: a plain view over tombstones would show dead rows
         mode = self._mode(prepared) if rebuilt or prepared.state is None else prepared.state.mode
-        if rebuilt or not self.facade_is_right(prepared, mode):
-            facade = sql_text(self._facade_select(prepared, mode))
+        if rebuilt or not self.facade.is_right(prepared.view, mode):
+            facade = self.facade.query(prepared.view, self._outputs(prepared), mode)
         return replace(
             outcome,
             facade_sql=facade,
             pins={str(n): p for n, p in prepared.pins.items()},
-            foreign_keys=tuple((t.name, fk) for t in prepared.view.tables for fk in t.foreign_keys),
+            foreign_keys=self._edges(prepared, edges),
             statements=self.engine.statements,
             seconds=dict(self.engine.seconds),
         )

@@ -10,10 +10,10 @@ from dbt_ivm import nodes
 from dbt_ivm.bridge.engine import Engine
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Key
-from dbt_ivm.operators import Aggregate, Field, Filter, Measure, Project, Scan, col
 from dbt_ivm.refresh.state import Pin
 from dbt_ivm.refresh.view import CompiledView
-from dbt_ivm.render.query import render_query, sql_text
+from dbt_ivm.render.key_checks import repeated_keys
+from dbt_ivm.render.query import sql_text
 
 
 def violated_keys(engine: Engine, view: CompiledView, pins: Mapping[RelationName, Pin]) -> dict[str, str]:
@@ -31,12 +31,10 @@ def violated_keys(engine: Engine, view: CompiledView, pins: Mapping[RelationName
 
 def double_keys(name: RelationName, key: Key, version: int | None) -> exp.Query:
     """One key that occurs more than once (NULL counts as a value), or no row."""
-    fields = tuple(Field(f"key_{i}", c) for i, c in enumerate(key.columns, 1))
-    columns = tuple(f.name for f in fields)
-    counted = Aggregate(Scan(name, fields, version), columns, (Measure("rows", exp.Count(this=exp.Star()), "bigint"),))
-    double = Filter(counted, exp.GT(this=col("rows"), expression=exp.Literal.number(1)))
-    query = render_query(Project.keeping(double, columns))
-    struct = [part for f in fields for part in (exp.Literal.string(f.column), col(f.name))]
+    table = name.table()
+    if version is not None:
+        table.set("version", exp.Version(this="VERSION", expression=exp.Literal.number(version), kind="AS OF"))
+    struct = [part for c in key.columns for part in (exp.Literal.string(c), nodes.column(c))]
     example = exp.Anonymous(this="TO_JSON", expressions=[exp.Anonymous(this="NAMED_STRUCT", expressions=struct)])
-    source = nodes.aliased(query, "double")
+    source = nodes.aliased(repeated_keys(table, key.columns, nulls=False), "double")
     return exp.select(exp.alias_(example, "example")).from_(source).limit(1)

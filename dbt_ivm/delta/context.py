@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dbt_ivm.analysis.growth import only_adds_rows
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.errors import InternalError
 from dbt_ivm.operators.base import Operator
 
 if TYPE_CHECKING:
+    from dbt_ivm.delta.carried import CarriedChange
     from dbt_ivm.delta.kept import KeptChange
 
 
@@ -29,11 +31,13 @@ class DeltaContext:
         self,
         windows: Mapping[RelationName, Window],
         versions: Mapping[RelationName, int | None],
-        kept: Mapping[RelationName, KeptChange] | None = None,
+        kept: Mapping[RelationName, KeptChange | CarriedChange] | None = None,
+        insert_only: frozenset[RelationName] = frozenset(),
     ) -> None:
         self._windows = windows
         self._versions = versions
         self._kept = kept or {}
+        self._insert_only = insert_only
         # results are kept per operator object, so that what is used twice is one object and is rendered once
         self._deltas: dict[int, tuple[Operator, Operator | None]] = {}
         self._states: dict[tuple[str, int], tuple[Operator, Operator]] = {}
@@ -44,13 +48,19 @@ class DeltaContext:
     def version(self, source: RelationName) -> int | None:
         return self._versions.get(source)
 
-    def keeping(self, kept: Mapping[RelationName, KeptChange]) -> DeltaContext:
+    def keeping(
+        self, kept: Mapping[RelationName, KeptChange | CarriedChange], insert_only: frozenset[RelationName]
+    ) -> DeltaContext:
         """The same change, with these parts of it computed before."""
-        return DeltaContext(self._windows, self._versions, kept)
+        return DeltaContext(self._windows, self._versions, kept, insert_only)
 
-    def kept(self, source: RelationName) -> KeptChange | None:
+    def kept(self, source: RelationName) -> KeptChange | CarriedChange | None:
         """The source's change, if it was computed before this statement."""
         return self._kept.get(source)
+
+    def only_adds(self, operator: Operator) -> bool:
+        """Whether the change of this operator cannot remove a row."""
+        return only_adds_rows(operator, self._insert_only, frozenset(self._windows))
 
     def delta_of(self, operator: Operator) -> Operator | None:
         known = self._deltas.get(id(operator))

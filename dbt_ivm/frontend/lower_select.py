@@ -22,6 +22,7 @@ from dbt_ivm.frontend.functions import (
 from dbt_ivm.frontend.lower import Lowering, Rows
 from dbt_ivm.frontend.lower_aggregate import has_aggregates, lower_aggregate
 from dbt_ivm.frontend.parse import line_of
+from dbt_ivm.nodes import conjuncts
 from dbt_ivm.operators import Aggregate, Filter, Join, OneRow, Operator, Project, Projection, col
 
 
@@ -92,7 +93,7 @@ def _from(scope: Scope, select: exp.Select) -> Operator:
         _refuse_join(join)
         members.append(_source(scope, join.this))
         if join.args.get("on") is not None:
-            predicates.extend(_conjuncts(scope.resolve(join.args["on"])))
+            predicates.extend(conjuncts(scope.resolve(join.args["on"])))
     return members[0] if len(members) == 1 else Join(tuple(members), tuple(predicates))
 
 
@@ -155,10 +156,6 @@ def _refused_construct(node: exp.Expr) -> str:
     if isinstance(node, exp.Anonymous) and not called & (SCALAR_FUNCTIONS | AGGREGATE_NAMES):
         return "unknown_function"
     return "lateral" if isinstance(node, exp.UDTF) or called & GENERATOR_NAMES else ""
-
-
-def _conjuncts(predicate: exp.Expr) -> list[exp.Expr]:
-    return list(predicate.flatten()) if isinstance(predicate, exp.And) else [predicate]
 
 
 def _group_keys(scope: Scope, group: exp.Group | None, outputs: list[exp.Expr]) -> list[exp.Expr]:

@@ -5,17 +5,27 @@ from dbt_ivm.operators.base import Column, Linearity, Operator, UnaryOperator, c
 from dbt_ivm.operators.filter import Filter
 from dbt_ivm.operators.join import Join
 from dbt_ivm.operators.left_lookup import LeftLookup
+from dbt_ivm.operators.lookup_tree import Lookup, LookupTree, Reach
 from dbt_ivm.operators.one_row import OneRow
 from dbt_ivm.operators.project import Project, Projection
 from dbt_ivm.operators.repeat import Repeat
 from dbt_ivm.operators.scan import Field, Scan
 from dbt_ivm.operators.scan_changes import ScanChanges
 from dbt_ivm.operators.scan_kept import ScanKept
+from dbt_ivm.operators.scan_values import ScanValues
 from dbt_ivm.operators.semi_join import SemiJoin
 from dbt_ivm.operators.union_all import UnionAll
 
 VIEW_OPERATORS: tuple[type[Operator], ...] = (Scan, OneRow, Filter, Project, Join, UnionAll, Aggregate)
-DELTA_OPERATORS: tuple[type[Operator], ...] = (ScanChanges, ScanKept, SemiJoin, LeftLookup, Repeat)
+DELTA_OPERATORS: tuple[type[Operator], ...] = (
+    ScanChanges,
+    ScanKept,
+    ScanValues,
+    SemiJoin,
+    LeftLookup,
+    LookupTree,
+    Repeat,
+)
 
 __all__ = [
     "DELTA_OPERATORS",
@@ -27,15 +37,19 @@ __all__ = [
     "Join",
     "LeftLookup",
     "Linearity",
+    "Lookup",
+    "LookupTree",
     "Measure",
     "OneRow",
     "Operator",
     "Project",
     "Projection",
+    "Reach",
     "Repeat",
     "Scan",
     "ScanChanges",
     "ScanKept",
+    "ScanValues",
     "SemiJoin",
     "UnaryOperator",
     "UnionAll",

@@ -1,25 +1,33 @@
-"""Rewrites that make a plan cheaper, each one file, each removable; tests run with none and with all."""
+"""Rewrites that make a plan cheaper, each one file, each removable; tests run with none and with all.
+
+flatten_joins      before the layout is chosen: keys are read off joins
+prune_columns      of the stored rows
+contract_lookups   at a refresh, with what is known about keys then (refresh/apply/context.py)
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from dbt_ivm.errors import InternalError
 from dbt_ivm.operators import Operator
+from dbt_ivm.optimizer.contract_lookups import contract_lookups
+from dbt_ivm.optimizer.flatten_joins import flatten_joins
 from dbt_ivm.optimizer.prune_columns import prune_columns
 
-Rule = Callable[[Operator], Operator]
+__all__ = ["RULES", "Rule", "apply_rule", "contract_lookups", "flatten_joins", "prune_columns"]
 
-RULES: tuple[Rule, ...] = (prune_columns,)
+Rule = Callable[..., Operator]
+
+RULES: tuple[Rule, ...] = (flatten_joins, prune_columns, contract_lookups)
 
 
-def optimize(plan: Operator, rules: tuple[Rule, ...] = RULES) -> Operator:
-    """Apply the rules in order; a rule that changes the result's columns is named as the culprit."""
-    for rule in rules:
-        rewritten = rule(plan)
-        if rewritten.column_names != plan.column_names:
-            raise InternalError(
-                f"rule {rule.__name__} changed the columns {plan.column_names} to {rewritten.column_names}"
-            )
-        plan = rewritten
-    return plan
+def apply_rule(plan: Operator, rule: Rule, rules: tuple[Rule, ...] = RULES, *facts: Any) -> Operator:
+    """The rule, if it is among the chosen ones; one that changes the result's columns is named as the culprit."""
+    if rule not in rules:
+        return plan
+    rewritten = rule(plan, *facts)
+    if rewritten.column_names != plan.column_names:
+        raise InternalError(f"rule {rule.__name__} changed the columns {plan.column_names} to {rewritten.column_names}")
+    return rewritten

@@ -7,17 +7,23 @@ apply     MERGE | INSERT             the only commit
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from sqlglot import exp
 
 from dbt_ivm import nodes
+from dbt_ivm.catalog.relation_name import RelationName
+from dbt_ivm.operators.scan_values import TextRow
 from dbt_ivm.refresh.apply.staging import Bound
+from dbt_ivm.refresh.foreign_keys import EdgeFacts
 from dbt_ivm.refresh.state import RowCounts
 from dbt_ivm.render.query import in_one_task, sql_text
 
 KEEP = "keep"
 LOOK_AT_CHANGE, LOOK_AT_ROWS, LOOK_AT_STORED = "look at change", "look at rows", "look at stored rows"
+LOOK_AT_REFERENCES, FETCH = "look at references", "look at small changes"
 APPLY, REWRITE = "apply", "rewrite"
 
 _KEEP_HEAD = "CACHE TABLE {name} OPTIONS ('storageLevel' = 'MEMORY_AND_DISK') AS\n"
@@ -33,6 +39,8 @@ class Known:
         new_nulls: key columns that are NULL in some new key.
         may_be_taken: whether some stored row, dead or live, has a new key.
         seen: the range of all stored keys.
+        references: what became of each declared foreign key whose tables changed.
+        carried: small changes of sources, fetched.
     """
 
     bounds: tuple[Bound, ...] | None = None
@@ -40,6 +48,8 @@ class Known:
     new_nulls: frozenset[str] = frozenset()
     may_be_taken: bool | None = None
     seen: dict[str, tuple[str, str]] | None = None
+    references: Mapping[str, EdgeFacts] | None = None
+    carried: Mapping[RelationName, tuple[TextRow, ...]] | None = None
 
 
 @dataclass(frozen=True)
@@ -48,11 +58,17 @@ class Keeping:
     Args:
         name: begins the name of everything kept; no other refresh may use it at the same time.
         looks: whether the table is so large that a look at the change pays, to skip files.
+        stepwise: plan only as far as it is known; explain shows the whole plan instead.
     """
 
     name: str = "__ivm_kept"
     looks: bool = False
+    stepwise: bool = False
     known: Known = field(default_factory=Known)
+
+    def waits_for_references(self, steps: Sequence[Step]) -> bool:
+        """Whether a look among these steps must be answered before the rest is planned."""
+        return self.stepwise and self.known.references is None and any(s.is_look for s in steps)
 
     def learned(self, **facts: object) -> Keeping:
         return replace(self, known=replace(self.known, **facts))  # type: ignore[arg-type]
@@ -60,16 +76,24 @@ class Keeping:
 
 @dataclass(frozen=True)
 class Step:
-    """One statement; ``kind`` says how to treat its result, ``name`` is what a keep is kept under."""
+    """One statement; ``kind`` says how to treat its result, ``name`` is what a keep is kept under.
+
+    Its text is made when it is asked for: a refresh is planned again after each look, and steps that were executed
+    by then are not rendered again.
+    """
 
     kind: str
     purpose: str
-    sql: str
+    text: str | Callable[[], str]
     name: str = ""
+
+    @cached_property
+    def sql(self) -> str:
+        return self.text if isinstance(self.text, str) else self.text()
 
     @property
     def is_look(self) -> bool:
-        return self.kind in (LOOK_AT_CHANGE, LOOK_AT_ROWS, LOOK_AT_STORED)
+        return self.kind.startswith("look")
 
     @property
     def without_keeping(self) -> str:
@@ -77,14 +101,19 @@ class Step:
         return _VIEW_HEAD.format(name=self.name) + self.sql.removeprefix(_KEEP_HEAD.format(name=self.name))
 
 
-def keep_step(name: str, purpose: str, query: exp.Query, small: bool = False) -> Step:
+def keep_step(name: str, purpose: str, query: Callable[[], exp.Query], small: bool = False) -> Step:
     """
     Args:
         small: known to be few rows.  A small change of a dimension can be a large change of the view.
     """
-    if small:
-        query = in_one_task(exp.Select(expressions=[exp.Star()]).from_(nodes.aliased(query, "few"), copy=False))
-    return Step(KEEP, purpose, _KEEP_HEAD.format(name=name) + sql_text(query), name)
+
+    def text() -> str:
+        rows = query()
+        if small:
+            rows = in_one_task(exp.Select(expressions=[exp.Star()]).from_(nodes.aliased(rows, "few"), copy=False))
+        return _KEEP_HEAD.format(name=name) + sql_text(rows)
+
+    return Step(KEEP, purpose, text, name)
 
 
 def drop_statement(name: str) -> str:

@@ -16,6 +16,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "apply": ("auto", "merge", "log"),
     "auxiliary": ("auto", "off"),
 }
+#: Options that are a list of words.
+LISTS: dict[str, tuple[str, ...]] = {"rules_off": ("contract_lookups", "flatten_joins", "prune_columns")}
 #: Options that are a number, with their smallest and largest value.
 NUMBERS: dict[str, tuple[float, float]] = {"compact_at": (0.0, 1.0)}
 #: Keys of meta.ivm that describe the relation as a source of others.
@@ -31,6 +33,7 @@ class Options:
     apply: str = "auto"
     auxiliary: str = "auto"
     compact_at: float | None = None
+    rules_off: tuple[str, ...] = ()
 
     @staticmethod
     def of(meta: Mapping[str, Any]) -> Options:
@@ -49,6 +52,9 @@ class Options:
             if name in NUMBERS:
                 chosen[name] = _number(name, value)
                 continue
+            if name in LISTS:
+                chosen[name] = _words(name, value)
+                continue
             text = ("on" if value else "off") if isinstance(value, bool) else str(value)  # YAML reads off as false
             if text not in CHOICES[name]:
                 raise UserError(
@@ -56,6 +62,13 @@ class Options:
                 )
             chosen[name] = text
         return Options(**chosen)
+
+
+def _words(name: str, value: object) -> tuple[str, ...]:
+    words = [value] if isinstance(value, str) else value
+    if not isinstance(words, (list, tuple)) or any(w not in LISTS[name] for w in words):
+        raise UserError("IVM_UNKNOWN_OPTION", f"meta.ivm.{name}: {value!r} is not a list of {', '.join(LISTS[name])}")
+    return tuple(str(w) for w in words)
 
 
 def _number(name: str, value: object) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 
 #: How refreshes write: MERGE into the stored rows, or rows and tombstones appended (storage/live_rows.py).
 MERGE_MODE, LOG_MODE = "merge", "log"
@@ -50,6 +50,7 @@ class State:
         tombstones: how many the table holds after it.
         refreshes: how many commits by log came since the table was last rewritten.
         seen: smallest and largest value of key columns since then, when known (refresh/apply/seen.py).
+        dangling: rows that reference no row, by the name of the foreign key's edge; not told when not counted.
     """
 
     seq: int
@@ -66,6 +67,7 @@ class State:
     tombstones: int = 0
     refreshes: int = 0
     seen: dict[str, tuple[str, str]] | None = None
+    dangling: dict[str, int] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """The text in the state row."""
@@ -84,6 +86,7 @@ class State:
             "tombstones": self.tombstones,
             "refreshes": self.refreshes,
             "seen": self.seen,
+            "dangling": self.dangling,
             "counts": self.counts.as_dict() if self.counts else None,
         }
         return json.dumps(document, sort_keys=True)
@@ -115,6 +118,7 @@ class State:
                 tombstones=document["tombstones"],
                 refreshes=document["refreshes"],
                 seen={c: (low, high) for c, (low, high) in document["seen"].items()} if document["seen"] else None,
+                dangling={edge: int(rows) for edge, rows in document["dangling"].items()},
             )
         except UnreadableState:
             raise

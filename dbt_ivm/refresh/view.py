@@ -14,13 +14,14 @@ from dbt_ivm.catalog.tables import Catalog, Table
 from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.lower import lower
 from dbt_ivm.operators import Operator, Scan
-from dbt_ivm.optimizer import RULES, Rule, optimize
+from dbt_ivm.optimizer import RULES, Rule, apply_rule, flatten_joins, prune_columns
+from dbt_ivm.refresh.foreign_keys import VERIFY
 from dbt_ivm.refresh.options import Options
 from dbt_ivm.storage.layout import Layout, Shape, choose_layout, opaque_layout
 from dbt_ivm.storage.live_rows import STORED, from_live_rows
 
 #: Part of every fingerprint: storage written by another planner is rebuilt, not guessed at.
-PLANNER_VERSION = 2
+PLANNER_VERSION = 3
 
 #: Compiled views that a process remembers.
 MOST_COMPILED = 256
@@ -34,6 +35,8 @@ class CompiledView:
     tables: tuple[Table, ...]
     refusal: Refusal | None = None
     notes: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = RULES
+    foreign_keys: str = VERIFY
 
     @property
     def is_opaque(self) -> bool:
@@ -110,6 +113,7 @@ def compile_view(
         visible: the query's output columns, needed only when the query cannot be lowered.
         distrusted: declared keys found violated, as ``table (columns)``; they are not used.
     """
+    rules = tuple(r for r in rules if r.__name__ not in options.rules_off)
     catalog = Catalog.of(_without_keys(r, distrusted) if isinstance(r, Table) else r for r in catalog.relations)
     try:
         if options.refresh == "full":
@@ -118,10 +122,11 @@ def compile_view(
     except Refusal as refusal:
         tables = tuple(r for r in catalog.relations if isinstance(r, Table))
         return CompiledView(sql, None, opaque_layout(visible), tables, refusal)
-    layout = choose_layout(lowered.plan, lowered.tables, options.float_sums == "fast")
+    plan = apply_rule(lowered.plan, flatten_joins, rules)
+    layout = choose_layout(plan, lowered.tables, options.float_sums == "fast")
     assert layout.rows is not None
-    layout = replace(layout, rows=optimize(layout.rows, rules))
-    return CompiledView(sql, optimize(lowered.plan, rules), layout, lowered.tables, None, lowered.notes)
+    layout = replace(layout, rows=apply_rule(layout.rows, prune_columns, rules))
+    return CompiledView(sql, plan, layout, lowered.tables, None, lowered.notes, rules, options.foreign_keys)
 
 
 def _without_keys(table: Table, distrusted: tuple[str, ...]) -> Table:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from dbt_ivm import nodes
+from dbt_ivm.nodes import copied, grouped
 
 
 @dataclass(frozen=True)
@@ -146,22 +147,3 @@ def tables_in(expression: exp.Expr) -> set[str]:
     if isinstance(expression, exp.Column):
         return {expression.table}
     return {c.table for c in expression.find_all(exp.Column)}
-
-
-def grouped(expression: exp.Expr) -> exp.Expr:
-    """A copy that can stand inside another expression."""
-    binary = (exp.Binary, exp.Not, exp.Between, exp.In, exp.Is)
-    copy = copied(expression)
-    return exp.Paren(this=copy) if isinstance(copy, binary) else copy
-
-
-def copied(expression: exp.Expr) -> exp.Expr:
-    """A copy; most expressions are plain columns, which are cheaper to make anew."""
-    table = expression.args.get("table")
-    if not isinstance(expression, exp.Column) or not isinstance(table, exp.Identifier) or expression.args.get("db"):
-        return expression.copy()
-    return exp.Column(this=_same_name(expression.args["this"]), table=_same_name(table))
-
-
-def _same_name(name: exp.Identifier) -> exp.Identifier:
-    return exp.Identifier(this=name.args["this"], quoted=name.args.get("quoted"))

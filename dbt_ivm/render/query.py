@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
@@ -24,6 +24,7 @@ from dbt_ivm.operators import (
     Scan,
     ScanChanges,
     ScanKept,
+    ScanValues,
     SemiJoin,
     UnionAll,
 )
@@ -47,11 +48,21 @@ def render_query(plan: Operator, small: frozenset[str] = frozenset()) -> exp.Que
     Args:
         small: names of sources whose netted changes may be broadcast.
     """
-    renderer = Renderer(small, shared_operators(plan))
-    query = renderer.query(plan)
-    for name, shared in renderer.shared_queries.items():
-        query = query.with_(name, as_=shared, copy=False)
-    return query
+    renderer = Renderer(small, shared_operators([plan]))
+    return renderer.with_shared(renderer.query(plan))
+
+
+def render_side_by_side(plans: Sequence[Operator], small: frozenset[str] = frozenset()) -> exp.Query:
+    """Plans of one row each as one row; what several of them use is defined once."""
+    renderer = Renderer(small, shared_operators(plans))
+    select = exp.Select(expressions=[exp.Star()])
+    for position, plan in enumerate(plans):
+        part = nodes.aliased(renderer.query(plan), f"row{position + 1}")
+        if position == 0:
+            select = select.from_(part, copy=False)
+        else:
+            select.append("joins", exp.Join(this=part, kind="CROSS"))
+    return renderer.with_shared(select)
 
 
 def in_one_task(select: exp.Select) -> exp.Select:
@@ -61,8 +72,8 @@ def in_one_task(select: exp.Select) -> exp.Select:
     return select
 
 
-def shared_operators(plan: Operator) -> frozenset[int]:
-    """Operators (by identity) that the plan mentions more than once and that are worth a name of their own."""
+def shared_operators(plans: Sequence[Operator]) -> frozenset[int]:
+    """Operators (by identity) that the plans mention more than once and that are worth a name of their own."""
     mentions: Counter[int] = Counter()
 
     def visit(operator: Operator) -> None:
@@ -71,7 +82,8 @@ def shared_operators(plan: Operator) -> frozenset[int]:
             for below in operator.inputs:
                 visit(below)
 
-    visit(plan)
+    for plan in plans:
+        visit(plan)
     worth: set[int] = set()
 
     def select(operator: Operator) -> None:
@@ -80,7 +92,8 @@ def shared_operators(plan: Operator) -> frozenset[int]:
         for below in operator.inputs:
             select(below)
 
-    select(plan)
+    for plan in plans:
+        select(plan)
     return frozenset(worth)
 
 
@@ -91,6 +104,12 @@ class Renderer:
         self.shared_queries: dict[str, exp.Query] = {}
         self.shared_names: dict[int, str] = {}
         self.numbers = count(1)
+
+    def with_shared(self, query: exp.Query) -> exp.Query:
+        """The query with everything defined that it mentions by name."""
+        for name, shared in self.shared_queries.items():
+            query = query.with_(name, as_=shared, copy=False)
+        return query
 
     def query(self, plan: Operator) -> exp.Query:
         if isinstance(plan, UnionAll) and id(plan) not in self.shared:
@@ -140,6 +159,8 @@ class Renderer:
             return str(plan.source) in self.small
         if isinstance(plan, ScanKept):
             return plan.small
+        if isinstance(plan, ScanValues):
+            return True
         if isinstance(plan, (Filter, Project, Aggregate)):
             return self.is_small(plan.input)
         if isinstance(plan, UnionAll):
@@ -192,6 +213,16 @@ class Renderer:
         table = exp.Table(this=exp.to_identifier(plan.name), alias=nodes.alias(alias))
         outputs: dict[str, exp.Expr] = {f.name: _qualified(f.column, alias) for f in plan.fields}
         return Block(outputs, (Source(alias, table, plan.small),))
+
+    def scan_values(self, plan: ScanValues) -> Block:
+        """The texts as they are, each column cast to its type."""
+        alias = self.alias("v")
+        columns = [f"v{i}" for i, _ in enumerate(plan.fields, 1)]
+        tuples = [exp.Tuple(expressions=[_text_literal(value) for value in row]) for row in plan.rows]
+        listed = exp.TableAlias(this=exp.to_identifier(alias), columns=[exp.to_identifier(c) for c in columns])
+        outputs = {f.name: from_text(nodes.column(c, alias), f.type) for c, f in zip(columns, plan.fields, strict=True)}
+        rows = Block(outputs, (Source(alias, exp.Values(expressions=tuples, alias=listed), True),))
+        return self.closed(rows.select(), plan.column_names, "v", True)
 
     def one_row(self, plan: OneRow) -> Block:
         return Block({})
@@ -285,6 +316,25 @@ def _aligned(member: Operator, wanted: tuple[str, ...]) -> Operator:
     return Project(member, tuple(Projection(new, col(old)) for new, old in pairs))
 
 
+def _text_literal(value: str | None) -> exp.Expr:
+    return exp.Null() if value is None else exp.Literal.string(value)
+
+
+def as_text(value: exp.Expr, type_name: str) -> exp.Expr:
+    """A text that gives the value back (``from_text``)."""
+    if type_name == "string":
+        return value
+    if type_name == "timestamp":  # as text it would depend on the time zone, and be ambiguous once a year
+        value = exp.Anonymous(this="UNIX_MICROS", expressions=[value])
+    return nodes.cast(value, "string")
+
+
+def from_text(value: exp.Expr, type_name: str) -> exp.Expr:
+    if type_name == "timestamp":
+        return exp.Anonymous(this="TIMESTAMP_MICROS", expressions=[nodes.cast(value, "bigint")])
+    return nodes.cast(value, type_name)
+
+
 def _qualified(column: str, alias: str) -> exp.Column:
     return nodes.column(column, alias)
 
@@ -293,6 +343,7 @@ _BLOCKS: dict[type[Operator], Callable[[Renderer, Any], Block]] = {
     Scan: Renderer.scan,
     ScanChanges: Renderer.scan_changes,
     ScanKept: Renderer.scan_kept,
+    ScanValues: Renderer.scan_values,
     OneRow: Renderer.one_row,
     Filter: Renderer.filter,
     Project: Renderer.project,

@@ -19,8 +19,8 @@ from dbt_ivm import names
 from dbt_ivm.analysis.identity import identify
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Key, Table
+from dbt_ivm.nodes import replace_columns
 from dbt_ivm.operators import Aggregate, Filter, Operator, Project, Projection, col
-from dbt_ivm.render.block import grouped
 from dbt_ivm.storage.measures import StoredMeasures, store_measures
 
 #: Names that can be listed in a table property.
@@ -130,12 +130,3 @@ def _groups(root: _Root, fast_float_sums: bool) -> Layout:
         replace_columns(condition, made_of) if condition is not None else None,
         measures=stored,
     )
-
-
-def replace_columns(expression: exp.Expr, made_of: dict[str, exp.Expr]) -> exp.Expr:
-    def substitute(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Column):
-            return grouped(made_of[node.name])
-        return node
-
-    return expression.transform(substitute)

@@ -23,15 +23,20 @@ FEED = {"_change_type": "VARCHAR", "_commit_version": "BIGINT"}
 
 @dataclass(frozen=True)
 class Source:
-    """A table of the generated schema; ``key`` is how many leading columns are its declared primary key."""
+    """A table of the generated schema; ``key`` is how many leading columns are its declared primary key.
+
+    A foreign key is (columns, table, its columns).
+    """
 
     name: str
     columns: dict[str, str]
     key: int = 0
+    foreign_keys: tuple[tuple[tuple[str, ...], str, tuple[str, ...]], ...] = ()
 
     @property
     def table(self) -> Table:
-        return table(f"db.{self.name}", self.columns, primary_key=list(self.columns)[: self.key])
+        declared = [(columns, f"db.{to}", keys) for columns, to, keys in self.foreign_keys]
+        return table(f"db.{self.name}", self.columns, primary_key=list(self.columns)[: self.key], foreign_keys=declared)
 
     def key_of(self, row: Row) -> Row:
         return row[: self.key]

@@ -30,11 +30,13 @@ from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog
 from dbt_ivm.optimizer import RULES
 from dbt_ivm.refresh.apply.staging import LOOK, MOST_LISTED
+from dbt_ivm.refresh.before_commit import bounded_columns
 from dbt_ivm.refresh.choose import choose
 from dbt_ivm.refresh.compact import compact
 from dbt_ivm.refresh.keeping import APPLY, LOOK_AT_CHANGE, Keeping, Step
 from dbt_ivm.refresh.options import Options
-from dbt_ivm.refresh.plan import RefreshPlan, bounded_columns, run_steps
+from dbt_ivm.refresh.plan import RefreshPlan
+from dbt_ivm.refresh.run import run_steps
 from dbt_ivm.refresh.state import LOG_MODE, RowCounts, State
 from dbt_ivm.refresh.view import compile_view
 from tests.property.duck import STORAGE, Duck, Row, local_name, to_duckdb
@@ -71,6 +73,7 @@ class History:
     apply: str = "auto"
     compactions: frozenset[int] = frozenset()
     looks: bool = False
+    foreign_keys: str = "verify"
 
 
 @st.composite
@@ -104,21 +107,27 @@ class Run:
         for timeline, rows in zip(self.timelines, history.initial, strict=True):
             timeline.commit_first(rows)
             timeline.enforce_key = enforce_keys
+        self.finish_batch()
         self.pins = [self._pin()]
         for batch in history.batches:
             for number, operation in batch:
                 self.timelines[number].commit(operation)
+            self.finish_batch()
             self.pins.append(self._pin())
         for timeline in self.timelines:
             timeline.load_feed(DUCK)
         self.view = compile_view(history.sql, Catalog.of(self.tables), rules=self.rules)
         assert self.view.refusal is None, self.view.refusal
         self.query = sqlglot.parse_one(history.sql, read="spark")
-        self.options = {"apply": history.apply}
+        self.options = {"apply": history.apply, "foreign_keys": history.foreign_keys}
+        self.dangling: dict[str, int] = {}
         self.mode = choose(Options.of(self.options), self.view.layout).mode
         storage = RelationName.parse(STORAGE).table()
         self.facade = to_duckdb(self.view.facade_select(storage, live=self.mode == LOG_MODE))
         self.seq = 1
+
+    def finish_batch(self) -> None:
+        """What happens after the first load and after the commits of a batch."""
 
     def _pin(self) -> dict[str, int]:
         for timeline in self.timelines:
@@ -126,17 +135,26 @@ class Run:
         return {t.source.name: t.version for t in self.timelines}
 
     def build(self) -> None:
-        plan = plan_view(
-            self.history.sql,
-            self.tables,
-            model=MODEL,
-            versions=_qualified(self.pins[0]),
-            options=self.options,
-            rules=self.rules,
-        )
+        def plan_with(keeping: Keeping) -> RefreshPlan:
+            return plan_view(
+                self.history.sql,
+                self.tables,
+                model=MODEL,
+                versions=_qualified(self.pins[0]),
+                options=self.options,
+                keeping=keeping,
+                rules=self.rules,
+            )
+
+        plan, _ = run_steps(plan_with, Keeping(), self.execute)
         assert (plan.strategy, plan.way) == ("create", "rewrite")
-        DUCK.run(plan.steps[0].sql)
+        self.learn(plan)
         self.check(0)
+
+    def learn(self, plan: RefreshPlan) -> None:
+        """What the state row of the commit says about foreign keys."""
+        assert plan.commit is not None
+        self.dangling = plan.commit.dangling
 
     def plan(self, number: int, keeping: Keeping | None = None) -> RefreshPlan:
         """The refresh that follows batch ``number``."""
@@ -158,11 +176,13 @@ class Run:
             insert_only=only,
             options=self.options,
             seq=self.seq,
+            dangling=self.dangling,
             keeping=keeping,
             rules=self.rules,
         )
         if changes:
-            assert plan.strategy == "incremental" and plan.way in WAYS, (plan.strategy, plan.way, plan.reason)
+            assert plan.strategy == "incremental", (plan.strategy, plan.reason)
+            assert plan.way in WAYS or keeping.stepwise, plan.way
         else:
             assert plan.strategy == "none" and not plan.steps
         return plan
@@ -177,6 +197,7 @@ class Run:
         plan = plan_with(keeping)
         if plan.steps:
             plan, _ = run_steps(plan_with, keeping, self.execute)
+            self.learn(plan)
         stored = self.stored()
         self.check_counts(before, stored, plan)
         after = Counter(row[:-1] for row in stored)
@@ -246,7 +267,7 @@ def look(duck: Duck, step: Step, plan: RefreshPlan) -> list[dict[str, object]]:
         return duck.dictionaries(to_duckdb(sqlglot.parse_one(step.sql, read="spark")))
     assert plan.context is not None
     seen: dict[str, object] = {}
-    for column in (s.column for s in bounded_columns(plan.context, plan.target)):
+    for column in (s.column for s in bounded_columns(plan.context, plan.target.table)):
         found = [v for (v,) in duck.rows(f'SELECT DISTINCT "{column}" FROM {Keeping().name}') if v is not None]
         texts = [str(v) for v in sorted(found)]  # type: ignore[type-var]
         many = texts * MOST_LISTED if len(texts) > 2 else texts  # too many to list: a range

@@ -40,7 +40,8 @@ from dbt_ivm.refresh.compact import compact, compacted
 from dbt_ivm.refresh.decide import CREATE, FULL, INCREMENTAL, NONE, Decision, Situation, decide
 from dbt_ivm.refresh.keeping import APPLY, Keeping, Step
 from dbt_ivm.refresh.options import Options
-from dbt_ivm.refresh.plan import RefreshPlan, Target, following_state, log_so_far, plan_refresh, run_steps
+from dbt_ivm.refresh.plan import RefreshPlan, Target, following_state, log_so_far, plan_refresh
+from dbt_ivm.refresh.run import run_steps
 from dbt_ivm.refresh.state import LOG_MODE, MERGE_MODE, Pin, State
 from dbt_ivm.refresh.view import CompiledView, compile_view
 from dbt_ivm.render.query import sql_text

@@ -18,7 +18,8 @@ from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog
 from dbt_ivm.optimizer import RULES
 from dbt_ivm.refresh.keeping import Keeping, drop_statement
-from dbt_ivm.refresh.plan import RefreshPlan, run_steps
+from dbt_ivm.refresh.plan import RefreshPlan
+from dbt_ivm.refresh.run import run_steps
 from dbt_ivm.refresh.view import compile_view
 from dbt_ivm.render.query import sql_text
 from tests.property.duck import Row

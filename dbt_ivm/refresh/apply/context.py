@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from sqlglot import exp
 
 from dbt_ivm import names, nodes
 from dbt_ivm.analysis.growth import only_adds_rows
+from dbt_ivm.analysis.join_graph import Edge
 from dbt_ivm.catalog.relation_name import RelationName
+from dbt_ivm.catalog.tables import Table
 from dbt_ivm.delta.context import DeltaContext
-from dbt_ivm.operators import Aggregate, Operator
+from dbt_ivm.operators import Aggregate, Operator, Reach
+from dbt_ivm.optimizer import RULES, Rule, apply_rule, contract_lookups
 from dbt_ivm.refresh.apply.staging import Bound, kept_change
+from dbt_ivm.refresh.foreign_keys import OFF, EdgeFacts, first_reach
 from dbt_ivm.refresh.state import State
 from dbt_ivm.render.merge import (
     case,
@@ -52,6 +57,12 @@ class Applied:
 class ApplyContext:
     """
     Args:
+        few: changed sources of so few rows that their changes are fetched (delta/carried.py).
+        tables: what is declared about the tables.
+        foreign_keys: the mode of declared foreign keys.
+        dangling: rows that referenced nothing before, along the edges where they are counted.
+        references: what became of declared foreign keys in this change.
+        kept_rows: where the rows to look up of a tree are kept, when they were computed before.
         kept_as: name under which the change was kept, when it was.
         bounds: what a look told about all rows of the change (of appended rows: about new keys).
     """
@@ -64,15 +75,26 @@ class ApplyContext:
     changed: frozenset[RelationName]
     insert_only: frozenset[RelationName]
     small: frozenset[str]
+    few: frozenset[RelationName] = frozenset()
+    tables: Mapping[RelationName, Table] = field(default_factory=dict)
+    rules: tuple[Rule, ...] = RULES
+    foreign_keys: str = OFF
+    dangling: Mapping[str, int] = field(default_factory=dict)
+    references: Mapping[str, EdgeFacts] = field(default_factory=dict)
+    kept_rows: Mapping[str, str] = field(default_factory=dict)
     kept_as: str = ""
     bounds: tuple[Bound, ...] = ()
 
-    @property
+    @cached_property
     def root(self) -> Operator:
         """The operator whose delta is applied: the rows, or the input of the stored aggregate."""
         rows = self.layout.rows
         assert rows is not None
-        return rows.input if isinstance(rows, Aggregate) and self.layout.measures else rows
+        root = rows.input if isinstance(rows, Aggregate) and self.layout.measures else rows
+        return apply_rule(root, contract_lookups, self.rules, self.tables, self.reach, self.kept_rows)
+
+    def reach(self, edge: Edge) -> Reach:
+        return first_reach(edge, self.foreign_keys, self.dangling)
 
     @cached_property
     def computed_change(self) -> Operator | None:

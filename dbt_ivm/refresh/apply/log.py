@@ -12,8 +12,9 @@ commit knows its own counts, and of the storage table it reads the state row and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from sqlglot import exp
@@ -40,8 +41,8 @@ class LoggedRows:
     """Rows to append with their part and kind, and the plan they come from."""
 
     way: str
-    rows: exp.Select
     plan: Operator
+    rows: Callable[[], exp.Select]
 
 
 def logged_rows(ctx: ApplyContext) -> LoggedRows:
@@ -50,7 +51,7 @@ def logged_rows(ctx: ApplyContext) -> LoggedRows:
     if ctx.layout.shape is Shape.RECOMPUTED:
         return LoggedRows("log recomputed groups", *recomputed_rows(ctx))
     change = net(ctx.required_change)
-    return LoggedRows("append" if ctx.only_adds else "log by key", signed_rows(ctx, change), change)
+    return LoggedRows("append" if ctx.only_adds else "log by key", change, partial(signed_rows, ctx, change))
 
 
 def look_at_rows(ctx: ApplyContext, kept_as: str) -> str:
@@ -101,7 +102,7 @@ def append_kept(
 
 
 def only_state(ctx: ApplyContext) -> Applied:
-    state = replace(ctx.state, adds_only=True)
+    state = replace(ctx.state, adds_only=True, counts=RowCounts())
     return Applied("state only", _insert(ctx, _state_row(ctx, state, None), state), None, state)
 
 

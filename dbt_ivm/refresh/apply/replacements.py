@@ -7,6 +7,9 @@ The stored groups are looked up among the live rows.  A group whose row would no
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from sqlglot import exp
 
 from dbt_ivm import names, nodes
@@ -29,7 +32,7 @@ SIDE = f"{names.PREFIX}side"
 NEW_SIDE, OLD_SIDE = 1, 2
 
 
-def regrouped_rows(ctx: ApplyContext) -> tuple[exp.Select, Operator]:
+def regrouped_rows(ctx: ApplyContext) -> tuple[Operator, Callable[[], exp.Select]]:
     """Counts and sums of the change added to the stored groups."""
     measures = ctx.layout.measures
     assert measures is not None
@@ -42,15 +45,15 @@ def regrouped_rows(ctx: ApplyContext) -> tuple[exp.Select, Operator]:
     first = {p.name: new_value(p, None, recomputed) for p in measures.partials}
     new = {n: case(_had(), value, first[n]) for n, value in adjusted.items()}
     changed = exp.or_(*(changes_value(p, adjusted[p.name].copy()) for p in measures.partials))
-    return _both_sides(ctx, plan, new, changed), plan
+    return plan, partial(_both_sides, ctx, plan, new, changed)
 
 
-def recomputed_rows(ctx: ApplyContext) -> tuple[exp.Select, Operator]:
+def recomputed_rows(ctx: ApplyContext) -> tuple[Operator, Callable[[], exp.Select]]:
     """Affected groups as they are now, next to the stored ones."""
     plan = _next_to_stored(ctx, recomputed_groups(ctx))
     new: dict[str, exp.Expr] = {c: source(c) for c in ctx.layout.payload}
     changed = exp.or_(*(differs(target(c), source(c)) for c in ctx.layout.payload))
-    return _both_sides(ctx, plan, new, changed), plan
+    return plan, partial(_both_sides, ctx, plan, new, changed)
 
 
 def _next_to_stored(ctx: ApplyContext, changes: Operator) -> Operator:

@@ -1,0 +1,200 @@
+"""What a refresh does before its commit: compute once, look, check.
+
+carried_sources      small changes, known to the planner from then on
+kept_sources         changes that the delta reads more than once
+checked_references   declared foreign keys
+log_steps            rows to append by log, and where their keys are
+merge_steps          the change of a large table, and which files it touches
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from dbt_ivm.analysis.join_graph import base_of
+from dbt_ivm.analysis.scans import scans_of
+from dbt_ivm.catalog.relation_name import RelationName
+from dbt_ivm.delta.carried import CarriedChange, fetch_statement, is_carried
+from dbt_ivm.delta.kept import KeptChange, used_twice
+from dbt_ivm.delta.weights import net
+from dbt_ivm.optimizer.contract_lookups import tree_name
+from dbt_ivm.refresh.apply import Applied, ApplyContext, apply_change
+from dbt_ivm.refresh.apply.append import append_keyed
+from dbt_ivm.refresh.apply.log import append_kept, logged_rows, look_at_rows, only_state
+from dbt_ivm.refresh.apply.seen import is_beyond, widened
+from dbt_ivm.refresh.apply.staging import Seen, look_statement, prunable
+from dbt_ivm.refresh.apply.taken import look_at_stored
+from dbt_ivm.refresh.foreign_keys import VERIFY, DeclaredEdge, EdgeStatus, dangling_after, declared_edges, edge_status
+from dbt_ivm.refresh.keeping import (
+    FETCH,
+    LOOK_AT_CHANGE,
+    LOOK_AT_REFERENCES,
+    LOOK_AT_ROWS,
+    LOOK_AT_STORED,
+    Keeping,
+    Step,
+    keep_step,
+)
+from dbt_ivm.refresh.references import look_at_references, read_references, reference_queries
+from dbt_ivm.refresh.state import LOG_MODE, RowCounts
+from dbt_ivm.storage.delta_format import TableOptions
+from dbt_ivm.storage.layout import Shape
+
+UNKNOWN = RowCounts(None, None, None)
+
+
+def fetchable(ctx: ApplyContext) -> list[KeptChange]:
+    """Small changes of sources, fetched when at least one is used more than once; reading a change once is cheaper."""
+    if not _several_uses(ctx):
+        return []
+    found = []
+    for source in sorted(ctx.few, key=str):
+        window = ctx.deltas.window(source)
+        if window is not None and scans_of(ctx.root, source):
+            change = KeptChange.of("", ctx.root, source, window, small=True)
+            if all(is_carried(f.type) for f in change.fields):
+                found.append(change)
+    return found
+
+
+def carried_sources(ctx: ApplyContext, keeping: Keeping) -> tuple[list[Step], ApplyContext]:
+    """Fetch the small changes of all sources at once; then the plan knows them."""
+    changes = fetchable(ctx)
+    if not changes:
+        return [], ctx
+    step = Step(FETCH, "fetch the small changes of sources", partial(fetch_statement, changes, ctx.small))
+    rows = keeping.known.carried
+    if rows is None:
+        return [step], ctx
+    carried = {change.source: CarriedChange(change, rows[change.source]) for change in changes}
+    adding = frozenset(source for source, change in carried.items() if change.adds_only)
+    insert_only = ctx.insert_only | adding
+    return [step], replace(ctx, deltas=ctx.deltas.keeping(carried, insert_only), insert_only=insert_only)
+
+
+def kept_sources(ctx: ApplyContext, keeping: Keeping) -> tuple[list[Step], ApplyContext]:
+    """Changes of sources that the delta reads more than once; for a small table statements cost more than reading."""
+    if not keeping.looks and ctx.state.mode != LOG_MODE and not concerned_edges(ctx):
+        return [], ctx
+    kept: dict[RelationName, KeptChange] = {}
+    left = frozenset(source for source in ctx.changed if ctx.deltas.kept(source) is None)
+    for position, source in enumerate(sorted(left & _several_uses(ctx), key=str), 1):
+        window = ctx.deltas.window(source)
+        assert window is not None
+        name = f"{keeping.name}_{position}"
+        kept[source] = KeptChange.of(name, ctx.root, source, window, str(source) in ctx.small)
+    steps = [
+        keep_step(k.name, f"compute the change of {source} once and keep it", partial(ctx.query, k.computed), k.small)
+        for source, k in kept.items()
+    ]
+    known = {source: found for source in ctx.changed if (found := ctx.deltas.kept(source)) is not None}
+    return steps, replace(ctx, deltas=ctx.deltas.keeping({**known, **kept}, ctx.insert_only)) if kept else ctx
+
+
+def _several_uses(ctx: ApplyContext) -> frozenset[RelationName]:
+    """Changed sources that the delta mentions more than once, or the delta and a look at foreign keys."""
+    looked_at: set[RelationName] = set()
+    for edge in concerned_edges(ctx):
+        parent = base_of(edge.tree.members[edge.lookup.parent])
+        looked_at |= {edge.lookup.scan.source} | ({parent.scan.source} if parent else set())
+    return frozenset(used_twice(ctx.root, ctx.changed)) | (ctx.changed & looked_at)
+
+
+def concerned_edges(ctx: ApplyContext) -> list[DeclaredEdge]:
+    """Declared foreign keys that this change may have broken or mended, and those never counted."""
+    if ctx.foreign_keys != VERIFY:
+        return []
+    return [e for e in declared_edges(ctx.root) if e.name not in ctx.dangling or e.is_concerned(ctx.deltas)]
+
+
+def checked_references(ctx: ApplyContext, keeping: Keeping) -> tuple[list[Step], ApplyContext]:
+    """A look at declared foreign keys; the rows to look up are kept for it, and used again by the commit."""
+    edges = concerned_edges(ctx)
+    steps: list[Step] = []
+    kept: dict[str, str] = {}
+    for position, tree in enumerate({id(e.tree): e.tree for e in edges}.values(), 1):
+        rows = tree.extended_change(ctx.deltas, 0)
+        if rows is not None and tree.reads_again(ctx.deltas):
+            name = kept[tree_name(tree)] = f"{keeping.name}_rows_{position}"
+            steps.append(keep_step(name, "compute the rows to look up once and keep them", partial(ctx.query, rows)))
+    ctx = replace(ctx, kept_rows=kept)
+    edges = concerned_edges(ctx)
+    queries = reference_queries(ctx.deltas, edges, ctx.dangling)
+    facts = keeping.known.references
+    if queries:
+        look = partial(look_at_references, queries, ctx.small)
+        steps.append(Step(LOOK_AT_REFERENCES, "declared foreign keys: do they still hold?", look))
+    elif edges:
+        facts = read_references(ctx.deltas, edges, {})
+    names = [edge.name for edge in declared_edges(ctx.root)] if ctx.foreign_keys == VERIFY else []
+    counted = dangling_after(ctx.dangling, names, facts or {})
+    return steps, replace(ctx, state=replace(ctx.state, dangling=counted), references=facts or {})
+
+
+def edge_statuses(ctx: ApplyContext) -> tuple[EdgeStatus, ...]:
+    return tuple(
+        edge_status(edge.name, ctx.foreign_keys, ctx.state.dangling.get(edge.name), ctx.references.get(edge.name))
+        for edge in declared_edges(ctx.root)
+    )
+
+
+def log_steps(ctx: ApplyContext, keeping: Keeping) -> tuple[list[Step], Applied]:
+    if ctx.change is None:
+        return [], only_state(ctx)
+    found = logged_rows(ctx)
+    steps = [
+        keep_step(keeping.name, "compute the rows once and keep them", found.rows),
+        Step(LOOK_AT_ROWS, "count them; literals of new keys let Delta skip files", look_at_rows(ctx, keeping.name)),
+    ]
+    known = keeping.known
+    counts = known.counts or UNKNOWN
+    if ctx.layout.shape is not Shape.KEYED:
+        return steps, append_kept(ctx, found, keeping.name, counts)
+    ctx = replace(ctx, bounds=known.bounds or ())
+    is_new = counts.inserted == 0 or is_beyond(ctx.state.seen, ctx.bounds, known.new_nulls)
+    if not is_new:
+        purpose = "look up new keys among the stored rows"
+        steps.append(Step(LOOK_AT_STORED, purpose, look_at_stored(ctx, keeping.name)))
+    seen = ctx.state.seen if ctx.state.seen is not None else known.seen
+    if seen is not None:
+        ctx = replace(ctx, state=replace(ctx.state, seen=widened(seen, ctx.bounds, counts.inserted != 0)))
+    return steps, append_kept(ctx, found, keeping.name, counts, not is_new and known.may_be_taken is not False)
+
+
+def merge_steps(ctx: ApplyContext, table: TableOptions, keeping: Keeping) -> tuple[list[Step], Applied]:
+    if ctx.layout.shape is Shape.KEYED and ctx.only_adds and ctx.change is not None:
+        return _append_steps(ctx, keeping)
+    columns = bounded_columns(ctx, table) if keeping.looks else ()
+    if not columns:
+        return [], apply_change(ctx)
+    change = ctx.computed_change
+    assert change is not None
+    steps = [
+        keep_step(keeping.name, "compute the change once and keep it", partial(ctx.query, net(change))),
+        Step(LOOK_AT_CHANGE, "which keys change: literals let Delta skip files", look_statement(keeping.name, columns)),
+    ]
+    applied = apply_change(replace(ctx, kept_as=keeping.name, bounds=keeping.known.bounds or ()))
+    return steps, replace(applied, delta=change)
+
+
+def _append_steps(ctx: ApplyContext, keeping: Keeping) -> tuple[list[Step], Applied]:
+    found = logged_rows(ctx)
+    if not keeping.looks:
+        return [], append_keyed(ctx, found.plan, keeping.name, found.rows())
+    steps = [
+        keep_step(keeping.name, "compute the rows once and keep them", found.rows),
+        Step(LOOK_AT_ROWS, "literals of new keys let Delta skip files", look_at_rows(ctx, keeping.name)),
+    ]
+    ctx = replace(ctx, bounds=keeping.known.bounds or ())
+    return steps, append_keyed(ctx, found.plan, keeping.name)
+
+
+def bounded_columns(ctx: ApplyContext, table: TableOptions) -> tuple[Seen, ...]:
+    """Columns of the storage table whose values in the change may let Delta skip files."""
+    if ctx.computed_change is None or ctx.only_adds or not ctx.is_small:
+        return ()
+    stored = ctx.layout.stored
+    partitions = tuple(c.lower() for c in table.partition_by if c.lower() in stored)
+    identity = ctx.layout.identity or (stored if ctx.layout.shape is Shape.BAG else ())
+    return prunable(ctx.computed_change, partitions, identity)

@@ -1,0 +1,214 @@
+"""Declared foreign keys on real dbt, Spark and Delta: what is relied on, checked and told, and that rows stay exact."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.spark.project import Project
+
+PK = {"name": "id", "constraints": [{"type": "primary_key"}]}
+
+
+def references(column: str, table: str) -> dict[str, Any]:
+    to = f"source('raw', '{table}')"
+    return {"name": column, "constraints": [{"type": "foreign_key", "to": to, "to_columns": ["id"]}]}
+
+
+DETAIL = """
+select l.id, o.day, c.name, n.label, p.title, l.amount
+from {{ source('raw','line') }} l
+join {{ source('raw','orders') }} o on l.order_id = o.id
+join {{ source('raw','customer') }} c on o.customer_id = c.id
+join {{ source('raw','nation') }} n on c.nation_id = n.id
+join {{ source('raw','product') }} p on l.product_id = p.id
+"""
+GROUPS = """
+select n.label, p.title, sum(l.amount) as total, count(*) as n, max(o.day) as last
+from {{ source('raw','line') }} l, {{ source('raw','orders') }} o, {{ source('raw','customer') }} c,
+     {{ source('raw','nation') }} n, {{ source('raw','product') }} p
+where l.order_id = o.id and o.customer_id = c.id and c.nation_id = n.id and l.product_id = p.id and l.amount > 0
+group by n.label, p.title
+"""
+
+
+def snowflake(p: Project, *variants: tuple[str, dict[str, Any]]) -> list[str]:
+    """line → orders → customer → nation, line → product; models of their rows (detail…) and of groups."""
+    p.source("nation", "id int, label string", "(1,'fr'),(2,'de'),(3,'it')", columns=[PK])
+    p.source("customer", "id int, nation_id int, name string", "(1,1,'ann'),(2,2,'bob'),(3,null,'cy')",
+             columns=[PK, references("nation_id", "nation")])  # fmt: skip
+    p.source("orders", "id int, customer_id int, day int", "(1,1,10),(2,1,11),(3,2,12),(4,3,13)",
+             columns=[PK, references("customer_id", "customer")])  # fmt: skip
+    p.source("product", "id int, title string", "(1,'pen'),(2,'ink'),(3,'pad')", columns=[PK])
+    p.source("line", "id int, order_id int, product_id int, amount int",
+             "(1,1,1,5),(2,1,2,6),(3,2,1,7),(4,3,2,8),(5,4,2,9),(6,null,1,1),(7,3,null,1)",
+             columns=[PK, references("order_id", "orders"), references("product_id", "product")])  # fmt: skip
+    for name, options in variants:
+        sql = DETAIL if name.startswith("detail") else GROUPS
+        p.model(name, sql, meta={"ivm": {"refresh": "strict", **options}})
+    return [name for name, _ in variants]
+
+
+def statuses(result: dict[str, Any]) -> dict[str, str]:
+    """Status per edge, by the referencing table and column."""
+    return {edge["edge"].split(" -> ")[0].split(".")[1]: edge["status"] for edge in result["foreign_keys"]}
+
+
+def refreshed(p: Project, names: list[str], *changes: str) -> dict[str, dict[str, Any]]:
+    for change in changes:
+        p.sql(change.format(s=p.schema))
+    results = p.run()
+    assert {n: results[n]["strategy"] for n in names} == dict.fromkeys(names, "incremental")
+    for name in names:
+        p.assert_equal(name)
+    return results
+
+
+def test_keys_that_hold(project: Project) -> None:
+    p = project
+    trust, off, log = {"foreign_keys": "trust"}, {"foreign_keys": "off"}, {"apply": "log"}
+    names = snowflake(p, ("detail_verify", {}), ("detail_log", log), ("groups_trust", trust), ("groups_off", off))
+    first = p.run()
+    edges = {"line(order_id)", "line(product_id)", "orders(customer_id)", "customer(nation_id)"}
+    assert statuses(first["detail_verify"]) == dict.fromkeys(edges, "holds")
+    assert statuses(first["groups_trust"]) == dict.fromkeys(edges, "trusted")
+    assert statuses(first["groups_off"]) == dict.fromkeys(edges, "off")
+
+    # every table gains and loses rows, and nothing references a key that was replaced
+    results = refreshed(
+        p, names,
+        "insert into {s}.nation values (4,'es')", "insert into {s}.customer values (4,4,'dee'),(5,1,'eve')",
+        "insert into {s}.product values (4,'cup')", "insert into {s}.orders values (5,4,14),(6,5,15)",
+        "insert into {s}.line values (8,5,4,20),(9,6,1,21),(10,2,4,22)",
+        "delete from {s}.line where id in (4, 7)", "delete from {s}.orders where id = 3",
+        "delete from {s}.customer where id = 2", "delete from {s}.nation where id in (2, 3)",
+        "delete from {s}.product where id = 3",
+    )  # fmt: skip
+    assert statuses(results["detail_verify"]) == dict.fromkeys(edges, "holds")
+    assert statuses(results["detail_log"]) == dict.fromkeys(edges, "holds")
+
+    # attributes of referenced rows change at the bottom and in the middle: the guard does not hold
+    results = refreshed(
+        p, names, "update {s}.nation set label = 'FR' where id = 1", "update {s}.orders set day = 99 where id = 1"
+    )
+    assert statuses(results["detail_verify"]) == {
+        "line(order_id)": "touched 1", "line(product_id)": "holds", "orders(customer_id)": "holds",
+        "customer(nation_id)": "touched 1",
+    }  # fmt: skip
+    touched = {e["edge"].split("(")[0].split(".")[1]: e["touched"] for e in results["detail_verify"]["foreign_keys"]}
+    assert touched["customer"] == 1
+
+    # a key goes and comes back with other values; another one comes back as it was
+    results = refreshed(
+        p, names,
+        "delete from {s}.product where id in (1, 2)", "insert into {s}.product values (1,'PEN'),(2,'ink')",
+    )  # fmt: skip
+    assert statuses(results["detail_verify"])["line(product_id)"] == "touched 1"
+    assert {r["strategy"] for r in p.run().values()} == {"none"}
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, list[str]]:
+    p = Project(tmp_path_factory.mktemp("broken"))
+    names = snowflake(p, ("detail_verify", {}), ("groups_log", {"apply": "log"}))
+    p.run()
+    return p, names
+
+
+def test_references_that_dangle_and_are_mended(broken: tuple[Project, list[str]]) -> None:
+    p, names = broken
+    results = refreshed(p, names, "insert into {s}.line values (20,77,1,5),(21,1,1,5)")
+    for model in names:
+        assert statuses(results[model])["line(order_id)"] == 'violated 1, e.g. {"order_id":77}'
+        assert statuses(results[model])["line(product_id)"] == "holds"
+    # what was missing comes: the dangling row gets its order although no line changed
+    results = refreshed(p, names, "insert into {s}.orders values (77,1,50)")
+    assert statuses(results["groups_log"])["line(order_id)"] == "holds"
+    # a referenced row is deleted, in the middle of the tree
+    results = refreshed(p, names, "delete from {s}.customer where id = 1")
+    assert statuses(results["detail_verify"])["orders(customer_id)"].startswith("violated 3")
+    results = refreshed(p, names, "insert into {s}.customer values (1,2,'ann again')")
+    assert statuses(results["detail_verify"])["orders(customer_id)"] == "holds"
+    # appears and disappears between two refreshes
+    results = refreshed(p, names, "insert into {s}.line values (23,88,1,5)", "delete from {s}.line where id = 23",
+                        "delete from {s}.product where id = 1", "insert into {s}.product values (1,'pen')",
+                        "insert into {s}.line values (24,1,1,6)")  # fmt: skip
+    assert set(statuses(results["detail_verify"]).values()) == {"holds"}
+    # NULL in a primary key is referenced by nobody
+    results = refreshed(p, names, "insert into {s}.product values (null,'nothing')",
+                        "insert into {s}.line values (25,1,null,6)")  # fmt: skip
+    assert statuses(results["detail_verify"])["line(product_id)"] == "holds"
+
+
+def test_a_doubled_referenced_key(broken: tuple[Project, list[str]]) -> None:
+    """Groups stay exact by the same delta; rows identified by the line's key are rebuilt without that key, once."""
+    p, names = broken
+    for name in names:
+        if name.startswith("detail"):
+            p.model(name, DETAIL)
+    p.sql(f"insert into {p.schema}.product values (2,'ink too')")
+    results = p.run()
+    assert results["groups_log"]["strategy"] == "incremental"
+    assert statuses(results["groups_log"])["line(product_id)"].startswith("violated 1, referenced keys of several")
+    assert results["detail_verify"]["strategy"] == "full" and "product (id)" in results["detail_verify"]["reason"]
+    for name in names:
+        p.assert_equal(name)
+    p.sql(f"update {p.schema}.product set title = 'INK' where title = 'ink too'")
+    p.sql(f"insert into {p.schema}.line values (30,1,2,6)")
+    results = p.run()
+    assert {r["strategy"] for r in results.values()} == {"incremental"}
+    for name in names:
+        p.assert_equal(name)
+
+
+def test_error_instead_of_degrade(project: Project) -> None:
+    p, s = project, project.schema
+    names = snowflake(p, ("groups_error", {"on_key_violation": "error"}))
+    p.sql(f"insert into {s}.line values (20,77,1,5)")
+    results = p.run(expect_success=False)  # there at the first build
+    assert all("IVM_KEY_VIOLATION" in r["message"] and "77" in r["message"] for r in results.values())
+    assert not p.sql(f"show tables in {s} like 'groups_error*'")
+    p.sql(f"delete from {s}.line where id = 20")
+    p.run()
+    before = p.rows("groups_error")
+    p.sql(f"delete from {s}.orders where id = 1")
+    results = p.run(expect_success=False)
+    assert all("IVM_KEY_VIOLATION" in r["message"] and "line(order_id)" in r["message"] for r in results.values())
+    assert p.rows("groups_error") == before, "nothing was written"
+    p.sql(f"insert into {s}.orders values (1,2,10)")
+    assert {r["strategy"] for r in p.run().values()} == {"incremental"}
+    for name in names:
+        p.assert_equal(name)
+
+
+def test_a_reference_that_dangled_at_the_first_build(project: Project) -> None:
+    p = project
+    names = snowflake(p, ("groups_verify", {}))
+    p.sql(f"insert into {p.schema}.line values (20,77,1,5)")
+    first = p.run()
+    assert statuses(first["groups_verify"])["line(order_id)"].startswith("violated 1, e.g.")
+    for name in names:
+        p.assert_equal(name)
+    results = refreshed(p, names, "insert into {s}.orders values (77,1,50)")
+    assert set(statuses(results["groups_verify"]).values()) == {"holds"}
+
+
+def test_models_are_referenced_too(project: Project) -> None:
+    """An edge into a model that is incremental itself: its storage table proves the key."""
+    p, s = project, project.schema
+    p.source("orders", "id int, customer_id int, amount int", "(1,1,5),(2,2,6)", columns=[PK])
+    p.source("line", "id int, customer_id int", "(1,1),(2,2)", columns=[PK, {
+        "name": "customer_id", "constraints": [
+            {"type": "foreign_key", "to": "ref('totals')", "to_columns": ["customer_id"]}]}])  # fmt: skip
+    p.model("totals", "select customer_id, sum(amount) as total from {{ source('raw','orders') }} group by customer_id")
+    p.model("lines", "select l.id, t.total from {{ source('raw','line') }} l "
+                     "join {{ ref('totals') }} t on l.customer_id = t.customer_id")  # fmt: skip
+    first = p.run()
+    assert [e["status"] for e in first["lines"]["foreign_keys"]] == ["holds"]
+    p.sql(f"update {s}.orders set amount = 50 where id = 1")
+    p.sql(f"insert into {s}.line values (3,1),(4,9)")
+    results = p.run()
+    assert results["lines"]["strategy"] == "incremental" and results["lines"]["way"] == "merge by key"
+    assert results["lines"]["foreign_keys"][0]["status"].startswith("violated 1")
+    p.assert_equal("lines")

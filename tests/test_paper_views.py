@@ -1,0 +1,109 @@
+"""Plan shapes of the fourteen views of the benchmark: how many branches, and how often the root is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import pytest
+
+from benchmarks.keys.schema import TABLES
+from benchmarks.keys.views import GROUPED, PLAIN, VIEWS, View
+from dbt_ivm import plan_view, table
+from dbt_ivm.analysis.join_graph import join_graph
+from dbt_ivm.catalog.relation_name import RelationName
+from dbt_ivm.catalog.tables import Catalog, Table
+from dbt_ivm.operators import Join, Operator
+from dbt_ivm.refresh.keeping import Keeping, Known
+from dbt_ivm.refresh.plan import RefreshPlan
+from dbt_ivm.refresh.view import compile_view
+
+PREFIX = {"store_sales": "ss", "store_returns": "sr", "catalog_sales": "cs", "web_sales": "ws", "customer_address": "ca",
+          "item": "i", "date_dim": "d", "store": "s", "customer": "c", "lineitem": "l", "orders": "o", "h_customer": "c",
+          "nation": "n"}  # fmt: skip
+
+
+def text(view: View, shape: str) -> str:
+    return (
+        re.sub(r"\{\{ source\('raw', '(\w+)'\) \}\}", r"tpc.\1", view.query(shape))
+        .replace("{", "tpc.")
+        .replace("}", "")
+    )
+
+
+def tables_of(view: View, without: Iterable[str] = (), unkeyed: Iterable[str] = ()) -> list[Table]:
+    """The tables with the columns that the view mentions; every column is an int.
+
+    Args:
+        without: tables whose foreign keys are not declared.
+        unkeyed: tables whose primary key is not declared.
+    """
+    words = set(re.findall(r"\w+", view.query(PLAIN) + view.query(GROUPED)))
+    found = []
+    for name in view.tables:
+        keys = view.foreign_keys(name)
+        needed = {*TABLES[name].primary_key, *(c for key in keys for c in key.columns)}
+        columns = sorted(needed | {w for w in words if w.startswith(f"{PREFIX[name]}_")})
+        foreign = [(key.columns, f"tpc.{key.to}", TABLES[key.to].primary_key) for key in keys if name not in without]
+        found.append(
+            table(f"tpc.{name}", dict.fromkeys(columns, "int"),
+                  primary_key=() if name in unkeyed else TABLES[name].primary_key, foreign_keys=foreign)
+        )  # fmt: skip
+    return found
+
+
+def joins_in(plan: Operator) -> list[Join]:
+    return ([plan] if isinstance(plan, Join) else []) + [j for below in plan.inputs for j in joins_in(below)]
+
+
+def roots(view: View, tables: list[Table], shape: str = PLAIN) -> int:
+    """Branches of the delta: one per rooted tree of the join."""
+    compiled = compile_view(text(view, shape), Catalog.of(tables))
+    assert compiled.refusal is None and compiled.plan is not None
+    (join,) = joins_in(compiled.plan)
+    return len(join_graph(join, {t.name: t for t in tables}).roots)
+
+
+def refresh(view: View, shape: str, replaced: bool) -> RefreshPlan:
+    """A refresh in which every table gained and lost a row; of referenced tables under other keys, or under the same."""
+    tables = tables_of(view)
+    changes = {str(t.name): (1, 2) for t in tables}
+    options = {"foreign_keys": "trust"}
+    first = plan_view(text(view, shape), tables, changes=changes, options=options)
+    assert first.steps[0].kind == "look at small changes" and first.context is not None
+    from dbt_ivm.refresh.before_commit import fetchable
+
+    carried = {}
+    for change in fetchable(first.context):
+        width = len(change.fields)
+        old, new = (
+            ("7",) * width,
+            tuple("7" if replaced and _is_key(change.source, f.column) else "8" for f in change.fields),
+        )
+        carried[change.source] = ((*old, "-1"), (*new, "1"))
+    return plan_view(
+        text(view, shape), tables, changes=changes, options=options, keeping=Keeping(known=Known(carried=carried))
+    )
+
+
+def _is_key(source: RelationName, column: str) -> bool:
+    return column in TABLES[source.name].primary_key
+
+
+@pytest.mark.parametrize("shape", [PLAIN, GROUPED])
+@pytest.mark.parametrize("view", VIEWS.values(), ids=lambda v: v.name)
+def test_one_branch_per_root_and_the_root_is_not_read(view: View, shape: str) -> None:
+    assert roots(view, tables_of(view), shape) == (2 if view.name == "arbt" else 1)
+    if len(view.roots) == 1:  # between two roots each is read for the change of the other
+        root = f"Scan tpc.{view.roots[0]} "
+        assert refresh(view, shape, replaced=False).delta_plan.count(root) == 0
+        assert refresh(view, shape, replaced=True).delta_plan.count(root) == 1
+
+
+def test_branches_of_the_graph_with_two_roots() -> None:
+    """A foreign key shortens what is touched; one branch needs a unique key only, on either side."""
+    view = VIEWS["arbt"]
+    assert roots(view, tables_of(view)) == 2
+    assert roots(view, tables_of(view, without=["store_returns"])) == 2
+    assert roots(view, tables_of(view, without=["store_returns"], unkeyed=["store_sales"])) == 2
+    assert roots(view, tables_of(view, without=["store_returns"], unkeyed=["store_sales", "store_returns"])) == 3
