@@ -33,8 +33,8 @@ from dbt_ivm.storage.live_rows import STORED, from_live_rows
 
 ADDED_CHANGES = ("insert", "update_postimage")
 
-#: Operators whose rows take work; scans, filters and projections are cheaper to repeat.
-SHAREABLE = (Aggregate, UnionAll)
+#: Operators whose rows take work or text; scans, filters and projections are cheaper to repeat.
+SHAREABLE = (Aggregate, UnionAll, ScanValues)
 
 
 def sql_text(expression: exp.Expr) -> str:

@@ -24,6 +24,7 @@ class ModelRun:
     seconds: float
     total: int | None
     changed: int
+    foreign_keys: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ def _model_run(result: dict[str, Any]) -> ModelRun:
         seconds=result["execution_time"],
         total=ivm["total_rows"],
         changed=sum(count or 0 for count in ivm["rows"].values()),
+        foreign_keys=tuple((e["edge"], e["status"]) for e in ivm["foreign_keys"] if e["status"] != "not used"),
     )
 
 

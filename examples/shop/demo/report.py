@@ -66,6 +66,16 @@ class Report:
         self._table(table)
         self.line("[dim]+ inserted  ~ updated  - deleted;  (full): seconds of the warm full build above[/]")
 
+    def foreign_keys(self, run: ModelRun) -> None:
+        """What became of each declared foreign key along the joins of a model."""
+        table = _table(f"foreign keys of {run.name}", "status")
+        for edge, status in run.foreign_keys:
+            table.add_row(escape(edge), f"[{'red' if status.startswith('violated') else 'green'}]{escape(status)}[/]")
+        self._table(table)
+        self.line(
+            "[dim]touched: keys removed and inserted in one window; only rows that reference them are looked up[/]"
+        )
+
     def tests(self, runs: Sequence[TestRun]) -> None:
         table = _table("model", "dbt_ivm.equals_recompute", ">seconds")
         for run in runs:

@@ -16,6 +16,7 @@ from examples.shop.demo.session import SparkDidNotStart, start_spark, table_vers
 FULL_REFRESH = "dbt run --full-refresh"
 EXPLAINED = "revenue_by_segment"
 EXPLAINED_LINES = 60
+DETAILED = "order_lines"
 
 
 class NotAsPromised(Exception):
@@ -84,7 +85,9 @@ def change(report: Report, spark: Any, sizes: Sizes) -> None:
 
 def refresh(report: Report, full: Mapping[str, ModelRun]) -> None:
     with report.step("3  Refresh every model by what changed", "dbt run") as progress:
-        report.refreshes(expect("incremental", dbt_run(progress=progress)), full)
+        runs = expect("incremental", dbt_run(progress=progress))
+        report.refreshes(runs, full)
+        report.foreign_keys(next(run for run in runs if run.name == DETAILED))
 
 
 def refresh_without_changes(report: Report, spark: Any, models: Mapping[str, ModelRun]) -> None:

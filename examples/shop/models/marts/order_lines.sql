@@ -1,4 +1,4 @@
--- no aggregate: rows are found again by the declared keys of the four tables
+-- no aggregate: rows are found again by the key of the order line, the other tables are looked up by theirs
 select
     l.order_id,
     l.line_number,
