@@ -60,7 +60,7 @@ def fetchable(ctx: ApplyContext) -> list[KeptChange]:
 
 def carried_sources(ctx: ApplyContext, keeping: Keeping) -> tuple[list[Step], ApplyContext]:
     """Fetch the small changes of all sources at once; then the plan knows them."""
-    changes = fetchable(ctx)
+    changes = fetchable(ctx) if keeping.fetches else []
     if not changes:
         return [], ctx
     step = Step(FETCH, "fetch the small changes of sources", partial(fetch_statement, changes, ctx.small))

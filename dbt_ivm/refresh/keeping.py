@@ -58,11 +58,13 @@ class Keeping:
     Args:
         name: begins the name of everything kept; no other refresh may use it at the same time.
         looks: whether the table is so large that a look at the change pays, to skip files.
+        fetches: whether small changes are fetched, so that the planner knows them.
         stepwise: plan only as far as it is known; explain shows the whole plan instead.
     """
 
     name: str = "__ivm_kept"
     looks: bool = False
+    fetches: bool = True
     stepwise: bool = False
     known: Known = field(default_factory=Known)
 

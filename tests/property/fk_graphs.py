@@ -133,6 +133,7 @@ def histories(draw: Any) -> tuple[History, str]:
         compactions=frozenset(),
         looks=draw(st.booleans()),
         foreign_keys=mode,
+        fetches=draw(st.booleans()),
     )
     return history, kind
 

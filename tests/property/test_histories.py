@@ -74,6 +74,11 @@ class History:
     compactions: frozenset[int] = frozenset()
     looks: bool = False
     foreign_keys: str = "verify"
+    fetches: bool = True
+
+    @property
+    def keeping(self) -> Keeping:
+        return Keeping(looks=self.looks, fetches=self.fetches)
 
 
 @st.composite
@@ -92,7 +97,8 @@ def histories(draw: Any, keyed: bool = False) -> History:
         batches.append(batch)
     apply = draw(st.sampled_from(["log", "log", "merge"]))
     compactions = frozenset(draw(st.sets(st.integers(0, len(batches) - 1))))
-    return History(tables, sql, initial, batches, draw(st.booleans()), apply, compactions, draw(st.booleans()))
+    rules_on, looks, fetches = (draw(st.booleans()) for _ in range(3))
+    return History(tables, sql, initial, batches, rules_on, apply, compactions, looks, fetches=fetches)
 
 
 class Run:
@@ -158,7 +164,7 @@ class Run:
 
     def plan(self, number: int, keeping: Keeping | None = None) -> RefreshPlan:
         """The refresh that follows batch ``number``."""
-        keeping = keeping or Keeping(looks=self.history.looks)
+        keeping = keeping or self.history.keeping
         before, now = self.pins[number], self.pins[number + 1]
         read = {t.name.name for t in self.view.tables}
         changes = {f"db.{n}": (before[n], now[n]) for n in sorted(read) if now[n] > before[n]}
@@ -193,7 +199,7 @@ class Run:
 
     def apply(self, plan_with: Callable[[Keeping], RefreshPlan]) -> RefreshPlan:
         before = Counter(row[:-1] for row in self.stored())
-        keeping = Keeping(looks=self.history.looks)
+        keeping = self.history.keeping
         plan = plan_with(keeping)
         if plan.steps:
             plan, _ = run_steps(plan_with, keeping, self.execute)

@@ -105,6 +105,16 @@ def test_once_wrong(sql: str, batch: list[tuple[int, Operation]], rules_on: bool
     run.check(1)
 
 
+def test_a_new_key_that_comes_twice_aborts_an_append() -> None:
+    """The row is in no stored file, and both are equal: only the statement's own rows tell."""
+    twice: list[tuple[int, Operation]] = [(0, ("insert", [], [(77, "z"), (77, "z")]))]
+    run = Run(history("select c0, c1 from db.t0", twice), enforce_keys=False)
+    run.build()
+    assert run.plan(0).way == "append"
+    with pytest.raises(duckdb.Error, match="IVM_DUPLICATE_KEY"):
+        run.refresh(0)
+
+
 @pytest.mark.parametrize("batch", [MIXED, INSERTS, UNCHANGED], ids=["mixed", "inserts", "unchanged"])
 def test_an_added_duplicate_of_a_declared_key_aborts(batch: list[tuple[int, Operation]]) -> None:
     double: list[tuple[int, Operation]] = [*batch, (0, ("insert", [], [(2, "z")]))]

@@ -21,6 +21,8 @@ def append_keyed(ctx: ApplyContext, plan: Operator, name: str, computed: exp.Sel
     columns = ctx.layout.stored
     rows = exp.Select(expressions=[nodes.column(c) for c in columns])
     rows = rows.from_(exp.Table(this=exp.to_identifier(name)), copy=False)
+    # the part of a row whose key comes twice is an error: asked for, or no engine would compute it
+    rows = rows.where(equal(nodes.column(names.PART), names.DATA_PART), copy=False)
     example = exp.Subquery(this=taken_identity(ctx, name))
     seq = exp.Add(this=nodes.cast(number(ctx.seq), "bigint"), expression=error_if_taken(ctx, example))
     using = ctx.with_state_row(rows, columns, seq)
