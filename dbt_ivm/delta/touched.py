@@ -38,7 +38,7 @@ def reached_keys(ctx: DeltaContext, lookup: Lookup) -> list[Operator]:
     from dbt_ivm.operators.lookup_tree import Reach
 
     change = ctx.delta_of(lookup.scan)
-    if change is None or lookup.reach is Reach.NOTHING:
+    if change is None:
         return []
     if lookup.reach is Reach.REPLACED:
         found = replaced_keys(ctx, lookup)

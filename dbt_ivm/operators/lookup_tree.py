@@ -44,13 +44,11 @@ class Reach(Enum):
     REMOVED   removed keys, and inserted ones that    no row dangled before
               more than one row has now
     REPLACED  keys both removed and inserted          the foreign key holds before and after, keys are unique: trusted
-    NOTHING   none                                    nothing of the table's change can matter
     """
 
     ALL = "all"
     REMOVED = "removed"
     REPLACED = "replaced"
-    NOTHING = "nothing"
 
 
 @dataclass(frozen=True)
