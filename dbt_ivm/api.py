@@ -52,6 +52,7 @@ def plan_view(
     options: Mapping[str, Any] | None = None,
     seq: int = 1,
     dangling: Mapping[str, int] | None = None,
+    seen: Mapping[str, tuple[str, str]] | None = None,
     keeping: Keeping | None = None,
     rules: tuple[Rule, ...] = RULES,
 ) -> RefreshPlan:
@@ -67,6 +68,7 @@ def plan_view(
         options: as ``meta.ivm`` of a model.
         seq: sequence number in the storage table.
         dangling: rows that referenced nothing before, along each declared foreign key.
+        seen: range of the stored keys, when known (``refresh/apply/seen.py``).
         keeping: names of what is kept, and what looks at it told (``refresh/keeping.py``).
 
     >>> orders = table("shop.orders", {"id": "bigint", "amount": "decimal(10,2)"})
@@ -94,7 +96,12 @@ def plan_view(
         None if changes is None else State(seq, view.fingerprint, {}, mode=mode, dangling=dict(dangling or {}))
     )
     after = following_state(
-        before_state, view.fingerprint, {str(n): p.current for n, p in pins.items()}, storage_version=seq, mode=mode
+        before_state,
+        view.fingerprint,
+        {str(n): p.current for n, p in pins.items()},
+        storage_version=seq,
+        mode=mode,
+        seen=None if changes is None or seen is None else dict(seen),
     )
     if changes is None:
         decision = Decision(CREATE, view.refusal.reason if view.refusal else "")

@@ -69,5 +69,12 @@ class Refusal(Exception):
         clause = f": {self.detail}" if self.detail else ""
         return f"{text}{clause}{where}"
 
+    @property
+    def remedy(self) -> str:
+        """What would make the view incremental, when something simple would."""
+        from dbt_ivm.frontend.support import CONSTRUCTS
+
+        return CONSTRUCTS[self.construct].remedy
+
     def __str__(self) -> str:
         return self.reason

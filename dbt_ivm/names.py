@@ -44,6 +44,12 @@ SIDE = "__ivm_side"
 LOW = "__ivm_low"
 HIGH = "__ivm_high"
 
+#: The clock as a source (catalog/clock.py), and what it shows in a condition.
+CLOCK = "__ivm_clock"
+
+#: Stands in SELECT where only the number of rows matters.
+NO_COLUMN = "__ivm_none"
+
 #: True on groups whose values were computed anew instead of adjusted.
 RECOMPUTED = "__ivm_recomputed"
 
@@ -55,6 +61,19 @@ def hidden(role: str, number: int) -> str:
     '__ivm_sum_2'
     """
     return f"{PREFIX}{role}_{number}"
+
+
+def clock(kind: str) -> str:
+    """Stands in a condition for what a clock shows.
+
+    >>> clock("date")
+    '__ivm_clock_date'
+    """
+    return f"{CLOCK}_{kind}"
+
+
+def is_clock(name: str) -> bool:
+    return name.startswith(f"{CLOCK}_")
 
 
 def is_reserved(name: str) -> bool:

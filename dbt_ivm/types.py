@@ -63,6 +63,26 @@ def decimal_of(type_name: str) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
+def element_type(type_name: str) -> str:
+    """The type of an array's elements, or ``""``.
+
+    >>> element_type("array<struct<a:int>>"), element_type("int")
+    ('struct<a:int>', '')
+    """
+    return type_name[6:-1] if type_name.startswith("array<") else ""
+
+
+def are_comparable(left: str, right: str) -> bool:
+    """Whether values of both types can stand in one column and still compare as they do with each other.
+
+    >>> are_comparable("int", "decimal(5,2)"), are_comparable("int", "string"), are_comparable("", "")
+    (True, False, False)
+    """
+    if not left or not right:
+        return False
+    return left == right or all(is_integral(t) or is_floating(t) or decimal_of(t) for t in (left, right))
+
+
 def infer(expression: exp.Expr, columns: Mapping[str, str]) -> str:
     """The Spark type (ANSI off) of an expression over typed columns, or ``""``."""
     rule = _RULES.get(type(expression))
@@ -158,7 +178,8 @@ def _decimal_result(kind: type, first: tuple[int, int], second: tuple[int, int])
     return ""
 
 
-def _widest(types: list[str]) -> str:
+def widest(types: list[str]) -> str:
+    """The type that Spark gives a column of values of these types, or ``""``."""
     known = [t for t in types if t != "void"]
     if not known or "" in known:
         return ""
@@ -178,16 +199,16 @@ def _case(node: exp.Expr, columns: Mapping[str, str]) -> str:
     results = [branch.args["true"] for branch in node.args.get("ifs", [])]
     if node.args.get("default") is not None:
         results.append(node.args["default"])
-    return _widest([infer(r, columns) for r in results])
+    return widest([infer(r, columns) for r in results])
 
 
 def _if(node: exp.Expr, columns: Mapping[str, str]) -> str:
     results = [node.args["true"], node.args.get("false") or exp.Null()]
-    return _widest([infer(r, columns) for r in results])
+    return widest([infer(r, columns) for r in results])
 
 
 def _coalesce(node: exp.Expr, columns: Mapping[str, str]) -> str:
-    return _widest([infer(e, columns) for e in (node.this, *node.expressions)])
+    return widest([infer(e, columns) for e in (node.this, *node.expressions)])
 
 
 def _string(node: exp.Expr, columns: Mapping[str, str]) -> str:

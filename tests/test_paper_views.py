@@ -107,3 +107,40 @@ def test_branches_of_the_graph_with_two_roots() -> None:
     assert roots(view, tables_of(view, without=["store_returns"])) == 2
     assert roots(view, tables_of(view, without=["store_returns"], unkeyed=["store_sales"])) == 2
     assert roots(view, tables_of(view, without=["store_returns"], unkeyed=["store_sales", "store_returns"])) == 3
+
+
+@pytest.mark.parametrize("shape", (PLAIN, GROUPED))
+@pytest.mark.parametrize("view", VIEWS.values(), ids=lambda view: view.name)
+def test_no_branch_joins_tables_that_no_condition_connects(view: View, shape: str) -> None:
+    """Counting, every table changed: filters on single tables must not decide the order of a branch."""
+    tables = tables_of(view)
+    plan = plan_view(
+        text(view, shape),
+        tables,
+        changes={str(t.name): (1, 2) for t in tables},
+        options={"rules_off": ["contract_lookups"], "apply": "log"},
+        keeping=Keeping(fetches=False),
+    )
+    computed = [step.sql for step in plan.steps if step.kind == "keep"]
+    assert len(computed) == len(view.tables) + 1 and "UNION ALL" in computed[-1]
+    assert not any("CROSS JOIN" in sql for sql in computed)
+
+
+@pytest.mark.parametrize("name", ["ss_1dim", "ss_3dim"])
+def test_rows_to_look_up_are_chosen_by_broadcast_keys_before_they_are_repeated(name: str) -> None:
+    """The root is neither shuffled nor repeated: keys of small changes are few, also those found in a dimension."""
+    view = VIEWS[name]
+    tables = tables_of(view)
+    changes = {str(t.name): (1, 2) for t in tables}
+    options = {"foreign_keys": "verify", "apply": "log"}
+    unknown = plan_view(text(view, PLAIN), tables, changes=changes, options=options, keeping=Keeping(fetches=False))
+    counted = {edge.edge: 0 for edge in unknown.edges}
+    plan = plan_view(
+        text(view, PLAIN), tables, changes=changes, options=options, dangling=counted, keeping=Keeping(fetches=False)
+    )
+    (rows,) = (step.sql for step in plan.steps if step.name.endswith("rows_1"))
+    lookups = len(tables) - 1
+    assert rows.count("tpc.store_sales ") == 1 and rows.count("CROSS JOIN") == 1
+    before, after = rows.split("CROSS JOIN")
+    assert "SEMI JOIN" in before and "JOIN" not in after
+    assert rows.count("BROADCAST") == 2 * lookups, "of each edge the inserted keys, and the touched ones"

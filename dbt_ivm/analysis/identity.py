@@ -3,6 +3,10 @@
 key(Scan T)      = a declared key of T            key(σ R)  = key(R)
 key(π R)         = key(R), kept as hidden columns when not selected
 key(R ⋈ S)       = key(R) ∪ key(S); key(R) alone when S is looked up from R by a unique key (join_graph.py)
+key(R ⟕ S)       = key(R) ∪ key(S); key(R) alone when the condition holds key(S) equal to columns of R
+key(R ⟗ S)       = key(R) ∪ key(S), and which of both sides the row has
+key(R ⋉ S), key(R ▷ S), key of a mark or of window functions over R = key(R)
+key(σ R)         = the partition columns, where σ keeps the first row of each partition (row_number() = 1)
 key(γ R)         = the group columns
 key(R ⊎ S)       = none (rows of both sides may agree)
 """
@@ -12,10 +16,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from sqlglot import exp
+
 from dbt_ivm.analysis.join_graph import join_graph
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Key, Table
-from dbt_ivm.operators import Aggregate, Filter, Join, OneRow, Operator, Project, Projection, Scan, UnionAll, col
+from dbt_ivm.nodes import conjuncts
+from dbt_ivm.operators import (
+    Aggregate,
+    Clock,
+    Existence,
+    Filter,
+    FullJoin,
+    Generate,
+    Join,
+    LeftJoin,
+    MovingFilter,
+    OneRow,
+    Operator,
+    Project,
+    Projection,
+    Scan,
+    Windowing,
+    col,
+)
 
 
 @dataclass(frozen=True)
@@ -35,9 +59,15 @@ def identify(plan: Operator, tables: tuple[Table, ...]) -> Identified | None:
 def _identify(plan: Operator, tables: Mapping[RelationName, Table]) -> Identified | None:
     if isinstance(plan, Scan):
         return _scan(plan, tables[plan.source].keys if plan.source in tables else ())
-    if isinstance(plan, OneRow):
+    if isinstance(plan, (OneRow, Clock)):
         return Identified(plan, ())
+    if isinstance(plan, MovingFilter):
+        below = _identify(plan.input, tables)
+        return below and replace(below, plan=replace(plan, input=below.plan))
     if isinstance(plan, Filter):
+        one_each = _partition_of_one(plan)
+        if one_each is not None:
+            return Identified(plan, one_each)
         below = _identify(plan.input, tables)
         return below and replace(below, plan=replace(plan, input=below.plan))
     if isinstance(plan, Project):
@@ -45,11 +75,67 @@ def _identify(plan: Operator, tables: Mapping[RelationName, Table]) -> Identifie
         return below and _project(plan, below)
     if isinstance(plan, Join):
         return _join(plan, tables)
+    if isinstance(plan, LeftJoin):
+        return _left_join(plan, tables)
+    if isinstance(plan, FullJoin):
+        return _full_join(plan, tables)
+    if isinstance(plan, Existence):
+        below = _identify(plan.left, tables)
+        return below and replace(below, plan=replace(plan, left=below.plan))
+    if isinstance(plan, Windowing):
+        below = _identify(plan.input, tables)
+        return below and replace(below, plan=replace(plan, input=below.plan))
+    if isinstance(plan, Generate) and plan.position:
+        below = _identify(plan.input, tables)
+        return below and replace(below, plan=replace(plan, input=below.plan), key=(*below.key, plan.position))
     if isinstance(plan, Aggregate):
         return Identified(plan, plan.group)
-    if isinstance(plan, UnionAll):
-        return None
     return None
+
+
+def _partition_of_one(plan: Filter) -> tuple[str, ...] | None:
+    """The partition columns, when the filter keeps the first row of each partition only."""
+    if not isinstance(plan.input, Windowing):
+        return None
+    functions = {f.name: f.call for f in plan.input.functions}
+    for condition in conjuncts(plan.predicate):
+        if not isinstance(condition, (exp.EQ, exp.LTE)) or not isinstance(condition.this, exp.Column):
+            continue
+        call = functions.get(condition.this.name)
+        is_first = isinstance(condition.expression, exp.Literal) and condition.expression.name == "1"
+        if call is not None and isinstance(call.this, exp.RowNumber) and is_first:
+            return plan.input.partition
+    return None
+
+
+def _left_join(plan: LeftJoin, tables: Mapping[RelationName, Table]) -> Identified | None:
+    left, right = _identify(plan.left, tables), _identify(plan.right, tables)
+    if left is None or right is None:
+        return None
+    relied_on = tuple(dict.fromkeys([*left.relied_on, *right.relied_on]))
+    matched = {p.right.name for p in plan.pairs if isinstance(p.right, exp.Column)}
+    if set(right.key) <= matched:
+        return Identified(replace(plan, left=left.plan), left.key, relied_on)
+    sides = _apart((plan.left, plan.right), [left, right])
+    return Identified(replace(plan, left=sides[0].plan, right=sides[1].plan), (*sides[0].key, *sides[1].key), relied_on)
+
+
+def _full_join(plan: FullJoin, tables: Mapping[RelationName, Table]) -> Identified | None:
+    """A row with NULL in its key and no match looks like no row, so which sides there are belongs to the key."""
+    sides: list[Identified] = []
+    for before in plan.inputs:
+        found = _identify(before, tables)
+        if found is None:
+            return None
+        present = _unused("is_present", set(found.plan.column_names))
+        projections = (*(Projection(n, col(n)) for n in found.plan.column_names), Projection(present, exp.true()))
+        sides.append(replace(found, plan=Project(found.plan, projections), key=(*found.key, present)))
+    sides = _apart(plan.inputs, sides)
+    return Identified(
+        replace(plan, left=sides[0].plan, right=sides[1].plan),
+        tuple(k for side in sides for k in side.key),
+        tuple(dict.fromkeys(r for side in sides for r in side.relied_on)),
+    )
 
 
 def _join(plan: Join, tables: Mapping[RelationName, Table]) -> Identified | None:
@@ -61,7 +147,7 @@ def _join(plan: Join, tables: Mapping[RelationName, Table]) -> Identified | None
         if found is None:
             return None
         members.append(found)
-    members = _apart(plan, members)
+    members = _apart(plan.members, members)
     looked_up = [(e.scan.source, e.key) for e in graph.edges]
     return Identified(
         Join(tuple(m.plan for m in members), plan.predicates),
@@ -70,11 +156,11 @@ def _join(plan: Join, tables: Mapping[RelationName, Table]) -> Identified | None
     )
 
 
-def _apart(join: Join, members: list[Identified]) -> list[Identified]:
+def _apart(sides: tuple[Operator, ...], members: list[Identified]) -> list[Identified]:
     """Members without shared names: two mentions of one common table expression add the same key columns."""
-    taken = set(join.column_names)
+    taken = {n for side in sides for n in side.column_names}
     apart = []
-    for before, member in zip(join.members, members, strict=True):
+    for before, member in zip(sides, members, strict=True):
         added = [n for n in member.plan.column_names if n not in before.column_names]
         new = {n: _unused(n, taken) for n in added}
         if any(n != o for o, n in new.items()):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from dbt_ivm import names
 from dbt_ivm.bridge.engine import Engine, EngineError
+from dbt_ivm.catalog.clock import CLOCK_STATEMENT, clock_kind
 from dbt_ivm.catalog.declared import ProjectKeys
 from dbt_ivm.catalog.describe import IDENTITY_PROPERTY, Description, describe_statement, read_description
 from dbt_ivm.catalog.relation_name import RelationName
@@ -18,7 +20,7 @@ from dbt_ivm.cdc.files import files_statement, pin_files, pin_unknown
 from dbt_ivm.errors import Refusal, UserError
 from dbt_ivm.frontend.bind import table_names
 from dbt_ivm.frontend.parse import parse
-from dbt_ivm.refresh.state import MERGE_MODE, Pin, SourceState, State, UnreadableState
+from dbt_ivm.refresh.state import MERGE_MODE, Pin, SourceChange, SourceState, State, UnreadableState
 
 MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "NoSuchTableException", "not found")
 
@@ -118,6 +120,9 @@ class MetadataReader:
 
     def pin(self, table: Table, recorded: SourceState | None) -> Pin:
         """The version this refresh reads of one source."""
+        kind = clock_kind(table.name)
+        if kind:
+            return pin_clock(self.clock[kind], recorded)
         if not table.versioned:
             try:
                 return pin_files(table.name, self.engine.rows(files_statement(table.name)), recorded)
@@ -126,6 +131,12 @@ class MetadataReader:
         commits = self.commits(table.name, recorded.version if recorded else None)
         feed_is_on = self.describe(table.name).has_property(FEED_PROPERTY)
         return pin_source(table.name, commits, recorded, feed_is_on)
+
+    @cached_property
+    def clock(self) -> dict[str, int]:
+        """What the clocks show to this refresh, read once."""
+        (row,) = self.engine.rows(CLOCK_STATEMENT)
+        return {kind: int(str(value)) for kind, value in row.items()}
 
     def query_columns(self, sql: str) -> tuple[tuple[str, str], ...]:
         """Names and types of a query's columns, from the engine's analysis; nothing is executed."""
@@ -199,6 +210,14 @@ class Stored:
     version: int = -1
     last_known: State | None = None
     rows: int | None = None
+
+
+def pin_clock(now: int, recorded: SourceState | None) -> Pin:
+    """A clock that shows something else than at the last refresh has changed."""
+    current = SourceState(now, "")
+    if recorded is None or recorded.version is None or recorded.version == now:
+        return Pin(current)
+    return Pin(current, recorded.version, SourceChange())
 
 
 def _state_of_commit(commits: Sequence[Commit]) -> State | None:

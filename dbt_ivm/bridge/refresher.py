@@ -20,6 +20,7 @@ from dbt_ivm.bridge.metadata import MetadataReader, Stored
 from dbt_ivm.bridge.outcome import Outcome
 from dbt_ivm.bridge.request import Request
 from dbt_ivm.bridge.verify_keys import violated_keys
+from dbt_ivm.catalog.clock import clock_kind
 from dbt_ivm.catalog.describe import IDENTITY_PROPERTY
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog
@@ -384,7 +385,7 @@ class Refresher:
 
         if prepared.view.refusal:
             return
-        for table in prepared.view.tables:
+        for table in (t for t in prepared.view.tables if not clock_kind(t.name)):
             description = self.reader.describe(table.name)
             if description.is_delta and not description.has_property(FEED_PROPERTY):
                 self.warn(

@@ -66,7 +66,10 @@ class DeltaContext:
         known = self._deltas.get(id(operator))
         if known is not None:
             return known[1]
+        from dbt_ivm.delta.weights import weight_last
+
         change = operator.delta(self)
+        change = None if change is None else weight_last(change)
         if change is not None and change.value_names != operator.value_names:
             raise InternalError(
                 f"the delta of {operator.describe()} has columns {change.value_names}, expected {operator.value_names}"
@@ -85,6 +88,8 @@ class DeltaContext:
     def _state(self, when: str, operator: Operator) -> Operator:
         known = self._states.get((when, id(operator)))
         if known is None:
-            known = (operator, operator.post(self) if when == "post" else operator.pre(self))
+            from dbt_ivm.delta.weights import weight_last
+
+            known = (operator, operator.post(self) if when == "post" else weight_last(operator.pre(self)))
             self._states[(when, id(operator))] = known
         return known[1]

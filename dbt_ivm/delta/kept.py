@@ -13,7 +13,23 @@ from dbt_ivm.analysis.scans import scans_of
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.delta.context import Window
 from dbt_ivm.delta.weights import WEIGHT_TYPE, net
-from dbt_ivm.operators import Aggregate, Field, Join, LookupTree, Operator, Scan, ScanChanges, ScanKept
+from dbt_ivm.operators import (
+    Aggregate,
+    Field,
+    FullJoin,
+    Join,
+    LookupTree,
+    Operator,
+    PreservingJoin,
+    PreservingStar,
+    Scan,
+    ScanChanges,
+    ScanKept,
+    Windowing,
+)
+
+#: Operators whose rules mention the change of an input more than once.
+REPEATING = (Aggregate, Windowing, PreservingJoin, PreservingStar, FullJoin)
 
 
 @dataclass(frozen=True)
@@ -61,7 +77,7 @@ def used_twice(root: Operator, changed: frozenset[RelationName]) -> list[Relatio
             return {operator.source} & changed
         below = [visit(member) for member in operator.inputs]
         found = set().union(*below)
-        if isinstance(operator, Aggregate) or (isinstance(operator, (Join, LookupTree)) and sum(map(bool, below)) > 1):
+        if isinstance(operator, REPEATING) or (isinstance(operator, (Join, LookupTree)) and sum(map(bool, below)) > 1):
             twice.update(found)
         twice.update(source for source in found if sum(source in part for part in below) > 1)
         return found

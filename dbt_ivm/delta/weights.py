@@ -20,6 +20,7 @@ from dbt_ivm.operators import (
     UnionAll,
     col,
 )
+from dbt_ivm.types import is_floating
 
 WEIGHT_TYPE = "bigint"
 
@@ -57,8 +58,22 @@ def in_each_branch(change: Operator, linear: Callable[[Operator], Operator]) -> 
 def net(rows: Operator) -> Operator:
     """Add the weights of equal rows and drop those that cancel."""
     total = Measure(names.WEIGHT, exp.Sum(this=col(names.WEIGHT)), WEIGHT_TYPE)
-    summed = Aggregate(rows, rows.value_names, (total,), is_global=not rows.value_names)
-    return Filter(summed, exp.NEQ(this=col(names.WEIGHT), expression=exp.Literal.number(0)))
+    summed = Aggregate(_floats_as(rows, rows, "string"), rows.value_names, (total,), is_global=not rows.value_names)
+    kept = Filter(summed, exp.NEQ(this=col(names.WEIGHT), expression=exp.Literal.number(0)))
+    return _floats_as(kept, rows)
+
+
+def _floats_as(rows: Operator, original: Operator, kind: str = "") -> Operator:
+    """Floating-point columns cast to ``kind``, or back to what they were.
+
+    GROUP BY makes -0.0 to 0.0, which other expressions tell apart.  Texts keep them, and give each value back exactly.
+    """
+    types = original.types
+    if not any(is_floating(types[n]) for n in original.value_names):
+        return rows
+    values = (nodes.cast(col(n), kind or types[n]) if is_floating(types[n]) else col(n) for n in original.value_names)
+    listed = tuple(Projection(n, value) for n, value in zip(original.value_names, values, strict=True))
+    return Project(rows, (*listed, Projection(names.WEIGHT, col(names.WEIGHT))))
 
 
 def as_bag(rows: Operator) -> Operator:
@@ -100,6 +115,18 @@ def join_weighted(join: Join, members: tuple[Operator, ...]) -> Operator:
     for weight in weights[1:]:
         product = exp.Mul(this=product, expression=col(weight))
     return Project(joined, (*_kept(join.value_names), Projection(names.WEIGHT, product)))
+
+
+def weight_last(rows: Operator) -> Operator:
+    """The same rows with the weight behind the values, as unions expect it."""
+    if not rows.is_weighted or rows.column_names[-1] == names.WEIGHT:
+        return rows
+    return kept_with_weight(rows, rows.value_names)
+
+
+def kept_with_weight(rows: Operator, columns: tuple[str, ...]) -> Operator:
+    """The named columns as they are, and the weight."""
+    return Project(rows, (*_kept(columns), Projection(names.WEIGHT, col(names.WEIGHT))))
 
 
 def _kept(columns: tuple[str, ...]) -> tuple[Projection, ...]:

@@ -83,8 +83,6 @@ def _refuse_table_clauses(table: exp.Table) -> None:
         raise Refusal("time_travel", table.sql(dialect="spark"), line)
     if table.args.get("sample"):
         raise Refusal("sample", table.sql(dialect="spark"), line)
-    if table.args.get("pivots"):
-        raise Refusal("pivot", "", line)
     if table.args.get("laterals"):
         raise Refusal("lateral", "", line)
 

@@ -14,11 +14,18 @@ NON_DETERMINISTIC_NAMES = frozenset(
     "current_catalog current_database current_schema java_method reflect try_reflect version".split()
 )
 
-ORDER_DEPENDENT = (exp.First, exp.Last, exp.AnyValue, exp.ArrayAgg, exp.ArrayUniqueAgg, exp.ArgMax, exp.ArgMin)
-ORDER_DEPENDENT_NAMES = frozenset(
-    "first first_value last last_value any_value collect_list collect_set array_agg listagg string_agg min_by "
-    "max_by mode approx_percentile percentile_approx histogram_numeric".split()
-)
+#: Aggregates that give the value of some row: the smallest is as good as any, and the same each time.
+ANY_VALUE = (exp.First, exp.Last, exp.AnyValue, exp.FirstValue, exp.LastValue)
+#: Aggregates that list values in no order: listed in order, which is the same each time.
+LISTED = (exp.ArrayAgg, exp.ArrayUniqueAgg)
+#: The value beside the largest or smallest other one; among equal ones the largest or smallest value.
+BESIDE_EXTREMUM = (exp.ArgMax, exp.ArgMin)
+
+ORDER_DEPENDENT_NAMES = frozenset("listagg string_agg mode histogram_numeric".split())
+ORDER_DEPENDENT: tuple[type[exp.Expr], ...] = (exp.Mode, exp.GroupConcat)
+
+#: Window functions that may arrive as a bare name.
+WINDOW_NAMES = frozenset("ntile cume_dist percent_rank dense_rank rank row_number nth_value lag lead".split())
 
 #: Table-generating functions in a select list; exp.UDTF covers the others.
 GENERATOR_NAMES = frozenset("inline inline_outer stack json_tuple variant_explode variant_explode_outer".split())
@@ -30,19 +37,19 @@ UNSUPPORTED_AGGREGATES = frozenset(
     "kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float kll_merge_agg_bigint kll_merge_agg_double "
     "kll_merge_agg_float theta_intersection_agg theta_sketch_agg theta_union_agg schema_of_variant_agg "
     "approx_top_k approx_top_k_accumulate approx_top_k_combine regr_intercept regr_r2 regr_slope regr_sxx "
-    "regr_sxy regr_syy percentile_cont percentile_disc grouping grouping_id".split()
+    "regr_sxy regr_syy percentile_cont percentile_disc".split()
 )
 
 
 #: Aggregates whose value is a function of the bag of argument values: recomputing a group is exact.
 RECOMPUTABLE: tuple[type[exp.Expr], ...] = (
     exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop, exp.LogicalAnd, exp.LogicalOr,
-    exp.ApproxDistinct, exp.Corr, exp.CovarPop, exp.CovarSamp, exp.Median, exp.CountIf,
+    exp.ApproxDistinct, exp.ApproxQuantile, exp.Corr, exp.CovarPop, exp.CovarSamp, exp.Median, exp.CountIf,
     exp.BitwiseAndAgg, exp.BitwiseOrAgg, exp.BitwiseXorAgg,
 )  # fmt: skip
 RECOMPUTABLE_NAMES = frozenset(
     "bool_and bool_or every some any bit_and bit_or bit_xor skewness kurtosis regr_count regr_avgx regr_avgy "
-    "var_samp var_pop std stddev variance percentile median count_if".split()
+    "var_samp var_pop std stddev variance percentile median count_if percentile_approx approx_percentile".split()
 )
 
 #: Aggregates that may arrive as a bare name; the aggregate rules decide about them.
@@ -62,4 +69,4 @@ def is_aggregate(node: exp.Expr) -> bool:
         return True
     if isinstance(node, exp.Anonymous):
         return node.name.lower() in RECOMPUTABLE_NAMES | ORDER_DEPENDENT_NAMES | UNSUPPORTED_AGGREGATES
-    return isinstance(node, ORDER_DEPENDENT)
+    return isinstance(node, (*ORDER_DEPENDENT, *ANY_VALUE, *LISTED, *BESIDE_EXTREMUM))

@@ -12,7 +12,7 @@ from dbt_ivm.errors import Refusal, UserError
 from dbt_ivm.frontend.bind import bind
 from dbt_ivm.frontend.parse import line_of, parse
 from dbt_ivm.frontend.qualify import qualify
-from dbt_ivm.operators import Aggregate, Field, Operator, Project, Projection, Scan, UnionAll, col
+from dbt_ivm.operators import Field, Operator, Project, Projection, Scan, col
 from dbt_ivm.storage.live_rows import without_tombstones
 
 
@@ -124,25 +124,9 @@ class Lowering:
                     self.notes.append(note)
 
     def set_operation(self, query: exp.SetOperation) -> Rows:
-        if not isinstance(query, exp.Union):
-            raise Refusal("set_operation", query.key.upper(), line_of(query))
-        if query.args.get("by_name"):
-            raise Refusal("set_operation", "UNION BY NAME", line_of(query))
-        left, right = self.query(query.left), self.query(query.right)
-        if len(left.outputs) != len(right.outputs):
-            raise UserError(
-                "IVM_UNION_WIDTH",
-                f"UNION of {len(left.outputs)} and {len(right.outputs)} columns at line {line_of(query)}",
-            )
-        # both sides get exactly their output columns, in order
-        members = tuple(
-            Project(side.plan, tuple(Projection(new, col(c)) for new, (_, c) in zip(fresh, side.outputs, strict=True)))
-            for side, fresh in ((s, [self.fresh(f"u_{n}") for n in left.visible]) for s in (left, right))
-        )
-        plan: Operator = UnionAll(members)
-        if query.args.get("distinct"):
-            plan = Aggregate(plan, plan.column_names)
-        return Rows(plan, tuple(zip(left.visible, plan.column_names, strict=True)))
+        from dbt_ivm.frontend.lower_set_operation import lower_set_operation
+
+        return lower_set_operation(self, query)
 
 
 def lower(sql: str, catalog: Catalog) -> Lowered:

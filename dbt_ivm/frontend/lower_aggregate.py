@@ -2,26 +2,60 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sqlglot import exp
 
+from dbt_ivm import nodes
 from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.functions import (
+    ANY_VALUE,
+    BESIDE_EXTREMUM,
+    LISTED,
     ORDER_DEPENDENT,
     ORDER_DEPENDENT_NAMES,
     RECOMPUTABLE,
     RECOMPUTABLE_NAMES,
+    function_names,
     is_aggregate,
 )
 from dbt_ivm.frontend.lower import Lowering
 from dbt_ivm.frontend.parse import line_of
-from dbt_ivm.operators import Aggregate, Measure, Operator, Project, Projection, col
+from dbt_ivm.operators import Aggregate, Join, Measure, OneRow, Operator, Project, Projection, UnionAll, col
 from dbt_ivm.types import decimal_of, infer, is_floating, is_integral
 
 Outputs = list[tuple[str, exp.Expr]]
 
+#: Functions about grouping sets.
+GROUPING = frozenset(("grouping", "grouping_id"))
+
+
+NULLS = (exp.IgnoreNulls, exp.RespectNulls)
+
 
 def has_aggregates(expressions: list[exp.Expr]) -> bool:
-    return any(is_aggregate(node) for e in expressions for node in e.walk())
+    """Whether some expression has an aggregate of its own; window functions and subqueries do not count."""
+    return any(_has_aggregate(e) for e in expressions)
+
+
+def _has_aggregate(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Query):
+        return False
+    if isinstance(node, exp.Window):
+        return any(_has_aggregate(part) for part in _window_parts(node))
+    if is_aggregate(node) or function_names(node) & GROUPING:
+        return True
+    return any(_has_aggregate(part) for part in node.iter_expressions())
+
+
+def _window_parts(window: exp.Window) -> list[exp.Expr]:
+    """Everything inside a window function but the function itself."""
+    function = window.this
+    while isinstance(function, (*NULLS, exp.Filter)):
+        function = function.this
+    outside = [p for p in window.iter_expressions() if p is not window.this]
+    around = [window.this.expression] if isinstance(window.this, exp.Filter) else []
+    return [*function.iter_expressions(), *around, *outside]
 
 
 def lower_aggregate(
@@ -31,22 +65,33 @@ def lower_aggregate(
     outputs: Outputs,
     having: exp.Expr | None,
     grouped: bool,
+    sets: list[frozenset[int]] | None = None,
+    later: frozenset[str] = frozenset(),
 ) -> tuple[Operator, Outputs, exp.Expr | None]:
-    """The aggregate, and the select list and HAVING as expressions over its columns."""
-    keys = [k for i, k in enumerate(keys) if k not in keys[:i]]
-    names = [k.name if isinstance(k, exp.Column) else lowering.fresh("group_key") for k in keys]
-    computed = [(n, k) for n, k in zip(names, keys, strict=True) if not isinstance(k, exp.Column)]
-    if computed:
-        kept = tuple(Projection(n, col(n)) for n in plan.column_names)
-        plan = Project(plan, kept + tuple(Projection(n, k) for n, k in computed))
+    """The aggregate, and the select list and HAVING as expressions over its columns.
 
+    Args:
+        sets: grouping sets, as positions in ``keys``; None groups by all of them.
+        later: columns that the plan gets after grouping.
+    """
+    plan, groups = _grouping(lowering, plan, keys, sets)
     measures: list[Measure] = []
 
     def rewrite(node: exp.Expr) -> exp.Expr:
-        if node in keys:
-            return col(names[keys.index(node)])
+        if node in groups.keys:
+            return col(groups.names[groups.keys.index(node)])
+        if function_names(node) & GROUPING:
+            return groups.grouping(node)
+        if isinstance(node, exp.Window):
+            for part in _window_parts(node):
+                changed = rewrite(part)
+                if changed is not part:
+                    part.replace(changed)
+            return node
         if isinstance(node, exp.Filter) or is_aggregate(node):
-            return col(_measure(lowering, measures, _plain_call(node), plan.types))
+            return col(_measure(lowering, measures, _plain_call(node, plan.types), plan.types))
+        if isinstance(node, NULLS) and is_aggregate(node.this):
+            return rewrite(node.this)
         for part in list(node.iter_expressions()):
             changed = rewrite(part)
             if changed is not part:
@@ -55,10 +100,75 @@ def lower_aggregate(
 
     rewritten = [(name, rewrite(e.copy())) for name, e in outputs]
     condition = rewrite(having.copy()) if having is not None else None
-    aggregate = Aggregate(plan, tuple(names), tuple(measures), is_global=not grouped)
+    aggregate = Aggregate(plan, groups.group, tuple(measures), is_global=not grouped)
     for expression in [e for _, e in rewritten] + ([condition] if condition is not None else []):
-        _refuse_ungrouped(expression, aggregate)
+        _refuse_ungrouped(expression, aggregate, later)
     return aggregate, rewritten, condition
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """``names`` are the columns of ``keys`` in the aggregate; ``which`` tells grouping sets apart."""
+
+    keys: list[exp.Expr]
+    names: list[str]
+    sets: list[frozenset[int]] | None = None
+    which: str = ""
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        return (*self.names, self.which) if self.which else tuple(self.names)
+
+    def grouping(self, node: exp.Expr) -> exp.Expr:
+        """GROUPING(k): whether k is left out of the row's set; GROUPING_ID: the same of all keys, as bits."""
+        if self.sets is None:
+            raise Refusal("aggregate_function", node.sql(dialect="spark")[:60], line_of(node))
+        asked = [e for e in node.iter_expressions()]
+        positions = [self.keys.index(e) for e in asked if e in self.keys] if asked else list(range(len(self.keys)))
+        if "grouping" in function_names(node):
+            return nodes.cast(self._left_out(positions[0]), "tinyint")
+        bits: exp.Expr = exp.Literal.number(0)
+        for place, position in enumerate(reversed(positions)):
+            weight = exp.Mul(this=self._left_out(position), expression=exp.Literal.number(2**place))
+            bits = exp.Add(this=bits, expression=weight)
+        return nodes.cast(exp.Paren(this=bits), "bigint")
+
+    def _left_out(self, position: int) -> exp.Expr:
+        assert self.sets is not None
+        without = [exp.Literal.number(i) for i, s in enumerate(self.sets) if position not in s]
+        if not without:
+            return exp.Literal.number(0)
+        is_left_out = exp.In(this=col(self.which), expressions=without)
+        return exp.Case(ifs=[exp.If(this=is_left_out, true=exp.Literal.number(1))], default=exp.Literal.number(0))
+
+
+def _grouping(
+    lowering: Lowering, plan: Operator, keys: list[exp.Expr], sets: list[frozenset[int]] | None
+) -> tuple[Operator, _Groups]:
+    """The keys as columns.  With grouping sets each row counts once per set, with NULL for the keys it leaves out."""
+    if sets is None:
+        keys = [k for i, k in enumerate(keys) if k not in keys[:i]]
+        names = [k.name if isinstance(k, exp.Column) else lowering.fresh("group_key") for k in keys]
+        computed = [(n, k) for n, k in zip(names, keys, strict=True) if not isinstance(k, exp.Column)]
+        return _with_computed(plan, computed), _Groups(keys, names)
+    which = lowering.fresh("grouping_set")
+    numbers: list[Operator] = [
+        Project(OneRow(), (Projection(which, exp.Literal.number(i)),)) for i, _ in enumerate(sets)
+    ]
+    plan = Join((plan, numbers[0] if len(numbers) == 1 else UnionAll(tuple(numbers))))
+    names = [lowering.fresh("group_key") for _ in keys]
+    computed = []
+    for position, (name, key) in enumerate(zip(names, keys, strict=True)):
+        having = [exp.Literal.number(i) for i, s in enumerate(sets) if position in s]
+        computed.append((name, _when(exp.In(this=col(which), expressions=having), key)))
+    return _with_computed(plan, computed), _Groups(keys, names, sets, which)
+
+
+def _with_computed(plan: Operator, computed: list[tuple[str, exp.Expr]]) -> Operator:
+    if not computed:
+        return plan
+    kept = tuple(Projection(n, col(n)) for n in plan.column_names)
+    return Project(plan, kept + tuple(Projection(n, k) for n, k in computed))
 
 
 def _measure(lowering: Lowering, measures: list[Measure], call: exp.Expr, types: dict[str, str]) -> str:
@@ -70,11 +180,30 @@ def _measure(lowering: Lowering, measures: list[Measure], call: exp.Expr, types:
     return name
 
 
-def _plain_call(node: exp.Expr) -> exp.Expr:
-    """A supported call; FILTER becomes a CASE inside the argument."""
+def _plain_call(node: exp.Expr, types: dict[str, str]) -> exp.Expr:
+    """A supported call, with one value whatever the order of rows; FILTER becomes a CASE inside the argument."""
+    call = _call_without_filter(node)
+    argument = call.this if isinstance(call.this, exp.Expr) else None
+    kind = infer(argument, types) if argument is not None else ""
+    is_ordered = "map<" not in kind and "variant" not in kind
+    if isinstance(call, ANY_VALUE) and is_ordered:
+        return exp.Min(this=call.this)
+    if isinstance(call, LISTED) and is_ordered and not isinstance(argument, (exp.Order, exp.Distinct)):
+        return exp.Anonymous(this="SORT_ARRAY", expressions=[call])
+    if isinstance(call, BESIDE_EXTREMUM) and is_ordered and not call.expressions:
+        other = call.expression
+        known = exp.Not(this=exp.Is(this=nodes.grouped(other), expression=exp.Null()))
+        both = exp.Anonymous(this="STRUCT", expressions=[other.copy(), call.this.copy()])
+        return type(call)(this=call.this, expression=_when(known, both))
+    return call
+
+
+def _call_without_filter(node: exp.Expr) -> exp.Expr:
     condition = None
     if isinstance(node, exp.Filter):
         condition, node = node.expression.this, node.this
+    while isinstance(node, NULLS):
+        node = node.this
     _refuse_call(node)
     if isinstance(node, exp.Count):
         return _plain_count(node, condition)
@@ -117,13 +246,14 @@ def _refuse_call(node: exp.Expr) -> None:
     if isinstance(node, ORDER_DEPENDENT) or name in ORDER_DEPENDENT_NAMES:
         raise Refusal("order_dependent_aggregate", detail, line)
     adjustable = isinstance(node, (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max))
-    if not adjustable and not isinstance(node, RECOMPUTABLE) and name not in RECOMPUTABLE_NAMES:
+    one_value = isinstance(node, (*RECOMPUTABLE, *ANY_VALUE, *LISTED, *BESIDE_EXTREMUM))
+    if not adjustable and not one_value and name not in RECOMPUTABLE_NAMES:
         raise Refusal("aggregate_function", detail, line)
 
 
-def _refuse_ungrouped(expression: exp.Expr, aggregate: Aggregate) -> None:
+def _refuse_ungrouped(expression: exp.Expr, aggregate: Aggregate, later: frozenset[str]) -> None:
     for column in expression.find_all(exp.Column):
-        if column.name not in aggregate.column_names:
+        if column.name not in aggregate.column_names and column.name not in later:
             raise Refusal("aggregate_function", f"{expression.sql(dialect='spark')[:60]}", line_of(expression))
 
 

@@ -1,172 +1,151 @@
-"""One qualified SELECT: FROM and JOIN, WHERE, GROUP BY with its measures, HAVING, DISTINCT, the select list."""
+"""One qualified SELECT, clause by clause in the order SQL evaluates them."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
 from dbt_ivm.errors import Refusal
-from dbt_ivm.frontend.bind import with_real_names
-from dbt_ivm.frontend.builtin_functions import SCALAR_FUNCTIONS
-from dbt_ivm.frontend.functions import (
-    AGGREGATE_NAMES,
-    GENERATOR_NAMES,
-    NON_DETERMINISTIC,
-    NON_DETERMINISTIC_NAMES,
-    ORDER_DEPENDENT,
-    ORDER_DEPENDENT_NAMES,
-    TIME_FUNCTIONS,
-    TIME_NAMES,
-    UNSUPPORTED_AGGREGATES,
-    function_names,
-)
+from dbt_ivm.frontend.clocks import clock_of
+from dbt_ivm.frontend.functions import is_aggregate
+from dbt_ivm.frontend.grouping import grouping_sets
 from dbt_ivm.frontend.lower import Lowering, Rows
 from dbt_ivm.frontend.lower_aggregate import has_aggregates, lower_aggregate
+from dbt_ivm.frontend.lower_from import GENERATORS, filtered, generated, lower_from
+from dbt_ivm.frontend.lower_subquery import is_subquery, keep_rows
+from dbt_ivm.frontend.lower_window import lower_windows, named_windows, spelled_out
 from dbt_ivm.frontend.parse import line_of
-from dbt_ivm.nodes import conjuncts
-from dbt_ivm.operators import Aggregate, Filter, Join, OneRow, Operator, Project, Projection, col
+from dbt_ivm.frontend.scope import Scope
+from dbt_ivm.operators import Aggregate, Filter, Project, Projection, references
+
+#: A subquery that is computed after grouping stands as such a column until then.
+LATER = "__ivm_later_"
 
 
 def lower_select(lowering: Lowering, select: exp.Select) -> Rows:
     _refuse_clauses(select)
     scope = Scope(lowering, line_of(select))
-    plan = _from(scope, select)
+    correlated = lower_from(scope, select)
     where = select.args.get("where")
     if where is not None:
-        plan = Filter(plan, scope.resolve(where.this))
+        conditions = keep_rows(scope, where.this)
+        scope.plan = filtered(scope.plan, conditions)
+    if correlated:
+        raise Refusal("subquery", "a join on columns of a query further out", line_of(select))
 
-    outputs = [(item.alias_or_name, scope.resolve(item.unalias())) for item in select.selects]
-    having = select.args.get("having")
-    condition = scope.resolve(having.this) if having is not None else None
-    group = select.args.get("group")
-    if group is not None or has_aggregates([e for _, e in outputs]) or condition is not None:
-        keys = _group_keys(scope, group, [e for _, e in outputs])
-        plan, outputs, condition = lower_aggregate(lowering, plan, keys, outputs, condition, group is not None)
-        if condition is not None:
-            plan = Filter(plan, condition)
+    windows = named_windows(select)
+    items = [(item.alias_or_name, spelled_out(scope, item.unalias(), windows)) for item in select.selects]
+    having, qualify, group = (select.args.get(clause) for clause in ("having", "qualify", "group"))
+    conditions = [spelled_out(scope, c.this, windows) for c in (having, qualify) if c is not None]
+    if group is not None or having is not None or has_aggregates([e for _, e in items] + conditions):
+        outputs, kept = _grouped(scope, select, items, conditions)
+    else:
+        outputs = [(name, _item(scope, name, e)) for name, e in items]
+        kept = [scope.resolve(c, keep=(exp.Window,)) for c in conditions]
+    if having is not None:
+        scope.plan = Filter(scope.plan, kept.pop(0))
 
-    columns = [(name, lowering.fresh(f"o_{name}"), expression) for name, expression in outputs]
-    plan = Project(plan, tuple(Projection(column, expression) for _, column, expression in columns))
+    scope.plan, expressions = lower_windows(lowering, scope.plan, [e for _, e in outputs] + kept)
+    if qualify is not None:
+        scope.plan = Filter(scope.plan, expressions[-1])
+    columns = [(name, lowering.fresh(f"o_{name}"), e) for (name, _), e in zip(outputs, expressions, strict=False)]
+    plan = Project(scope.plan, tuple(Projection(column, expression) for _, column, expression in columns))
+    outputs_of = tuple((name, column) for name, column, _ in columns)
     if select.args.get("distinct") is not None:
-        plan = Aggregate(plan, plan.column_names)
-    return Rows(plan, tuple((name, column) for name, column, _ in columns))
+        return Rows(Aggregate(plan, plan.column_names), outputs_of)
+    return Rows(plan, outputs_of)
 
 
-class Scope:
-    """The FROM clause's names: ``alias.column`` to a column of the plan."""
+def _item(scope: Scope, name: str, expression: exp.Expr) -> exp.Expr:
+    """An item of the select list; a generator there makes rows."""
+    if isinstance(expression, tuple(GENERATORS)):
+        alias = scope.lowering.fresh("generated")
+        names = ["pos", name] if isinstance(expression, (exp.Posexplode, exp.PosexplodeOuter)) else [name]
+        if len(names) > 1:
+            raise Refusal("lateral", scope.text(expression), line_of(expression) or scope.line)
+        scope.plan = generated(scope, expression, alias, names)
+        return scope.resolve(exp.column(name, table=alias))
+    return scope.resolve(expression, keep=(exp.Window,))
 
-    def __init__(self, lowering: Lowering, line: int | None) -> None:
-        self.lowering = lowering
-        self.line = line
-        self.columns: dict[tuple[str, str], str] = {}
 
-    def add(self, alias: str, rows: Rows) -> Operator:
-        for name, column in rows.outputs:
-            self.columns[(alias, name)] = column
-        return rows.plan
+def _grouped(
+    scope: Scope, select: exp.Select, items: list[tuple[str, exp.Expr]], conditions: list[exp.Expr]
+) -> tuple[list[tuple[str, exp.Expr]], list[exp.Expr]]:
+    """GROUP BY: the select list and the conditions as expressions over groups.
 
-    def resolve(self, expression: exp.Expr) -> exp.Expr:
-        """The expression over the plan's columns; refuses what has no incremental meaning."""
-        self.refuse(expression)
+    Subqueries inside aggregates belong to the rows below; all others are computed per group.
+    """
+    later: dict[str, exp.Expr] = {}
+    group = select.args.get("group")
+    given = list(group.expressions) if group is not None else []
+    everything = [(name, _postponed(e, later, given)) for name, e in items]
+    everything += [("", _postponed(c, later, given)) for c in conditions]
+    resolved = [(name, scope.resolve(e, keep=(exp.Window,))) for name, e in everything]
+    outputs = [e for _, e in resolved[: len(items)]]
+    keys, sets = _keys(scope, group, outputs)
+    scope.plan, rewritten, _ = lower_aggregate(
+        scope.lowering, scope.plan, keys, resolved, None, group is not None, sets, frozenset(later)
+    )
+    if later:
+        rewritten = [(name, _with_subqueries(scope, e, later)) for name, e in rewritten]
+    return rewritten[: len(items)], [e for _, e in rewritten[len(items) :]]
 
-        def replace_column(node: exp.Expr) -> exp.Expr:
-            if isinstance(node, exp.Column):
-                return col(self.columns[(node.table, node.name)])
+
+def _postponed(expression: exp.Expr, later: dict[str, exp.Expr], keys: list[exp.Expr]) -> exp.Expr:
+    """The expression with subqueries and clocks outside of aggregates and group keys replaced by columns."""
+
+    def visit(node: exp.Expr) -> exp.Expr:
+        if node in keys:
             return node
+        if is_subquery(node) or clock_of(node):
+            name = f"{LATER}{len(later)}"
+            later[name] = node.copy()
+            return exp.column(name)
+        inside_rows = isinstance(node, exp.Filter) or is_aggregate(node)
+        if not inside_rows or isinstance(node.parent, exp.Window):
+            for part in list(node.iter_expressions()):
+                changed = visit(part)
+                if changed is not part:
+                    part.replace(changed)
+        return node
 
-        return expression.transform(replace_column)
-
-    def refuse(self, expression: exp.Expr) -> None:
-        for node in expression.walk():
-            construct = _refused_construct(node)
-            if construct:
-                detail = with_real_names(node.sql(dialect="spark"), self.lowering.relations)
-                raise Refusal(construct, detail[:60], line_of(node) or line_of(expression) or self.line)
-
-
-def _from(scope: Scope, select: exp.Select) -> Operator:
-    from_ = select.args.get("from_")
-    if from_ is None:
-        return OneRow()
-    members = [_source(scope, from_.this)]
-    predicates: list[exp.Expr] = []
-    for join in select.args.get("joins") or ():
-        _refuse_join(join)
-        members.append(_source(scope, join.this))
-        if join.args.get("on") is not None:
-            predicates.extend(conjuncts(scope.resolve(join.args["on"])))
-    return members[0] if len(members) == 1 else Join(tuple(members), tuple(predicates))
+    is_concerned = any(is_subquery(n) or clock_of(n) for n in expression.walk())
+    return visit(expression.copy()) if is_concerned else expression
 
 
-def _source(scope: Scope, source: exp.Expr) -> Operator:
-    lowering, alias = scope.lowering, source.alias
-    if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
-        if source.name in lowering.ctes and source.name not in lowering.relations:
-            return scope.add(alias, lowering.renamed(lowering.ctes[source.name], alias))
-        return scope.add(alias, lowering.relation(source.name, alias))
-    if isinstance(source, exp.Subquery):
-        if source.args.get("pivots"):
-            raise Refusal("pivot", "", line_of(source))
-        if source.args.get("sample"):
-            raise Refusal("sample", "", line_of(source))
-        return scope.add(alias, lowering.renamed(lowering.query(source.this), alias))
-    if isinstance(source, exp.Values):
-        raise Refusal("values", source.sql(dialect="spark")[:60], line_of(source))
-    raise Refusal("lateral", source.sql(dialect="spark")[:60], line_of(source))
+def _with_subqueries(scope: Scope, expression: exp.Expr, later: dict[str, exp.Expr]) -> exp.Expr:
+    for name in references(expression):
+        if name in later:
+            value = scope.resolve(later[name])
+
+            def replaced(node: exp.Expr, name: str = name, value: exp.Expr = value) -> exp.Expr:
+                return value.copy() if isinstance(node, exp.Column) and node.name == name else node
+
+            expression = expression.transform(replaced)
+    return expression
 
 
-def _refuse_join(join: exp.Join) -> None:
-    words = f"{join.method} {join.side} {join.kind}".upper().split()
-    line = line_of(join)
-    if "SEMI" in words or "ANTI" in words:
-        raise Refusal("semi_join", f"{' '.join(words)} JOIN", line)
-    if {"LEFT", "RIGHT", "FULL", "OUTER"} & set(words):
-        raise Refusal("outer_join", f"{' '.join(words)} JOIN", line)
-    if isinstance(join.this, exp.Lateral):
-        raise Refusal("lateral", join.this.sql(dialect="spark")[:60], line)
+def _keys(
+    scope: Scope, group: exp.Group | None, outputs: list[exp.Expr]
+) -> tuple[list[exp.Expr], list[frozenset[int]] | None]:
+    """The group's expressions, and which of them each grouping set has (None: all)."""
+    if group is None:
+        return [], None
+    sets = grouping_sets(group)
+    if sets is not None:
+        keys = list(dict.fromkeys(e for s in sets for e in s))
+        return [scope.resolve(k) for k in keys], [frozenset(keys.index(e) for e in s) for s in sets]
+    return group_keys(scope, group, outputs), None
+
+
+def group_keys(scope: Scope, group: exp.Group, outputs: list[exp.Expr]) -> list[exp.Expr]:
+    if group.args.get("all"):
+        return [e for e in outputs if not has_aggregates([e])]
+    return [scope.resolve(e) for e in group.expressions]
 
 
 def _refuse_clauses(select: exp.Select) -> None:
     line = line_of(select)
-    if select.args.get("laterals"):
-        raise Refusal("lateral", "LATERAL VIEW", line)
     if select.args.get("pivots"):
         raise Refusal("pivot", "", line)
-    if select.args.get("qualify"):
-        raise Refusal("window", "QUALIFY", line)
     if select.args.get("sample"):
         raise Refusal("sample", "", line)
-    if select.args.get("windows"):
-        raise Refusal("window", "WINDOW", line)
-
-
-def _refused_construct(node: exp.Expr) -> str:
-    called = function_names(node)
-    if isinstance(node, exp.Window):
-        return "window"
-    if isinstance(node, exp.Query) or (isinstance(node, exp.Exists) and isinstance(node.this, exp.Query)):
-        return "subquery"
-    if isinstance(node, TIME_FUNCTIONS) or called & TIME_NAMES:
-        return "time_function"
-    if isinstance(node, NON_DETERMINISTIC) or called & NON_DETERMINISTIC_NAMES:
-        return "non_deterministic"
-    if isinstance(node, ORDER_DEPENDENT) or called & ORDER_DEPENDENT_NAMES:
-        return "order_dependent_aggregate"
-    if called & UNSUPPORTED_AGGREGATES:
-        return "aggregate_function"
-    if isinstance(node, exp.Anonymous) and not called & (SCALAR_FUNCTIONS | AGGREGATE_NAMES):
-        return "unknown_function"
-    return "lateral" if isinstance(node, exp.UDTF) or called & GENERATOR_NAMES else ""
-
-
-def _group_keys(scope: Scope, group: exp.Group | None, outputs: list[exp.Expr]) -> list[exp.Expr]:
-    if group is None:
-        return []
-    for kind in ("grouping_sets", "cube", "rollup", "totals"):
-        if group.args.get(kind):
-            raise Refusal("grouping_sets", kind.upper(), line_of(group))
-    if group.args.get("all"):
-        return [e for e in outputs if not has_aggregates([e])]
-    for key in group.expressions:
-        if isinstance(key, (exp.Rollup, exp.Cube, exp.GroupingSets)):
-            raise Refusal("grouping_sets", key.sql(dialect="spark")[:60], line_of(key) or line_of(group))
-    return [scope.resolve(e) for e in group.expressions]

@@ -50,37 +50,80 @@ CONSTRUCTS: dict[str, Construct] = {
     ),
     "nested_aggregate": _affected("aggregates below other operators", "affected groups are recomputed, old and new"),
     "order_by": _algebraic("ORDER BY without LIMIT", "ignored: a table has no order"),
-    "outer_join": _full("LEFT, RIGHT, FULL JOIN", "outer joins have no incremental rule yet"),
-    "semi_join": _full("LEFT SEMI and LEFT ANTI JOIN", "semi and anti joins have no incremental rule yet"),
+    "left_join": _affected(
+        "LEFT, RIGHT, FULL JOIN, any predicate",
+        "changed rows are looked up; rows that match a changed row are joined anew",
+    ),
+    "existence": _affected(
+        "EXISTS, IN, NOT EXISTS, NOT IN, LEFT SEMI and LEFT ANTI JOIN, anywhere in WHERE, HAVING, SELECT",
+        "changed rows are looked up; rows that match a changed row are looked up again",
+    ),
+    "scalar_subquery": _affected(
+        "scalar subqueries, correlated or not", "a left join with the subquery's value per combination of outer columns"
+    ),
+    "partitioned_window": _affected(
+        "window functions with PARTITION BY, QUALIFY, WINDOW", "affected partitions are computed anew, old and new"
+    ),
+    "intersect_except": _affected("INTERSECT, EXCEPT", "affected rows are compared anew"),
+    "intersect_except_all": _algebraic("INTERSECT ALL, EXCEPT ALL", "copies of each row are counted on both sides"),
+    "all_grouping_sets": _algebraic("GROUPING SETS, ROLLUP, CUBE", "each row counts in the group of every set"),
+    "lateral_view": _algebraic(
+        "LATERAL VIEW and SELECT with explode, posexplode, inline (OUTER too)", "the generator applies to the change"
+    ),
+    "inline_table": _algebraic("VALUES in FROM", "constant rows"),
+    "any_value": _affected(
+        "first, last, any_value, collect_list, collect_set, min_by, max_by",
+        "where rows are equally good the choice is always the same: the smallest value, lists in order",
+    ),
     "subquery": _full(
-        "subqueries in expressions (scalar, EXISTS, IN)",
-        "a subquery inside an expression has no incremental rule yet",
+        "subqueries with LIMIT, over two levels, in join conditions, correlated set operations",
+        "this form of subquery has no incremental rule yet",
         "join the subquery's tables in FROM",
     ),
-    "window": _full("window functions, QUALIFY", "window functions have no incremental rule yet"),
-    "set_operation": _full("EXCEPT, INTERSECT", "EXCEPT and INTERSECT have no incremental rule yet"),
-    "grouping_sets": _full("GROUPING SETS, ROLLUP, CUBE", "grouping sets have no incremental rule yet"),
-    "limit": _full("LIMIT, OFFSET", "LIMIT keeps rows that depend on all others"),
-    "lateral": _full("LATERAL, LATERAL VIEW, table functions", "lateral rows have no incremental rule yet"),
-    "pivot": _full("PIVOT, UNPIVOT", "PIVOT and UNPIVOT have no incremental rule yet"),
-    "values": _full("VALUES in FROM", "an inline table has no incremental rule yet", "use a seed"),
+    "window": _full(
+        "window functions without PARTITION BY",
+        "window functions without PARTITION BY: every row may depend on every other",
+        "add PARTITION BY",
+    ),
+    "window_place": _full("window functions in other places", "a window function cannot stand here"),
+    "set_operation": _full(
+        "set operations BY NAME, or of types that have no common one", "this set operation has no incremental rule",
+        "cast both sides to one type",
+    ),
+    "grouping_sets": _full("GROUP BY WITH TOTALS", "this form of GROUP BY has no incremental rule"),
+    "limit": _full(
+        "LIMIT, OFFSET", "LIMIT keeps rows that depend on all others",
+        "rank rows within a partition, or limit in a view over this model",
+    ),
+    "lateral": _full(
+        "LATERAL subqueries, other table functions", "lateral rows have no incremental rule yet",
+        "LATERAL VIEW explode, or a join",
+    ),
+    "pivot_columns": _algebraic("PIVOT of one column", "an aggregate with FILTER per value"),
+    "pivot": _full(
+        "UNPIVOT, PIVOT of several columns", "this form of PIVOT has no incremental rule yet",
+        "aggregates with FILTER; UNION ALL, or LATERAL VIEW explode of a map",
+    ),
     "sample": _full("TABLESAMPLE", "a sample is a different set of rows each time"),
     "time_travel": _full(
         "VERSION AS OF, TIMESTAMP AS OF", "the query pins a version itself", "read the table without a version"
     ),
     "recursive_cte": _full("WITH RECURSIVE", "recursive queries have no incremental rule yet"),
+    "clock": _affected(
+        "current_date, current_timestamp, now, localtimestamp, unix_timestamp()",
+        "the clock is a source: when it moved, rows that enter and leave are found by conditions on both times",
+    ),
     "time_function": _full(
-        "current_date, current_timestamp, now",
+        "current_time, clocks of another time zone",
         "the result changes with the clock, not only with the sources",
-        "store the date in a source column, or compute it in a view over this model",
+        "use current_timestamp()",
     ),
     "non_deterministic": _full(
         "rand, uuid, monotonically_increasing_id and the like",
         "a non-deterministic function gives other rows each time",
     ),
     "order_dependent_aggregate": _full(
-        "first, last, any_value, collect_list, collect_set, min_by, max_by",
-        "the aggregate's value depends on the order rows are read",
+        "listagg, mode, histogram_numeric", "the aggregate's value depends on the order rows are read"
     ),
     "aggregate_function": _full("other aggregate functions", "this aggregate function has no incremental rule"),
     "unknown_function": _full(

@@ -1,7 +1,8 @@
 """Rewrites that make a plan cheaper, each one file, each removable; tests run with none and with all.
 
-flatten_joins      before the layout is chosen: keys are read off joins
+push_filters, simplify_outer_joins, flatten_joins    before the layout is chosen: keys are read off joins
 prune_columns      of the stored rows
+gather_left_joins  at a refresh
 contract_lookups   at a refresh, with what is known about keys then (refresh/apply/context.py)
 """
 
@@ -14,13 +15,29 @@ from dbt_ivm.errors import InternalError
 from dbt_ivm.operators import Operator
 from dbt_ivm.optimizer.contract_lookups import contract_lookups
 from dbt_ivm.optimizer.flatten_joins import flatten_joins
+from dbt_ivm.optimizer.gather_left_joins import gather_left_joins
 from dbt_ivm.optimizer.prune_columns import prune_columns
+from dbt_ivm.optimizer.push_filters import push_filters
+from dbt_ivm.optimizer.simplify_outer_joins import simplify_outer_joins
 
-__all__ = ["RULES", "Rule", "apply_rule", "contract_lookups", "flatten_joins", "prune_columns"]
+__all__ = [
+    "EARLY_RULES",
+    "RULES",
+    "Rule",
+    "apply_rule",
+    "contract_lookups",
+    "flatten_joins",
+    "gather_left_joins",
+    "prune_columns",
+    "push_filters",
+    "simplify_outer_joins",
+]
 
 Rule = Callable[..., Operator]
 
-RULES: tuple[Rule, ...] = (flatten_joins, prune_columns, contract_lookups)
+#: Rewrites of the whole view, in this order.
+EARLY_RULES: tuple[Rule, ...] = (push_filters, simplify_outer_joins, flatten_joins)
+RULES: tuple[Rule, ...] = (*EARLY_RULES, prune_columns, gather_left_joins, contract_lookups)
 
 
 def apply_rule(plan: Operator, rule: Rule, rules: tuple[Rule, ...] = RULES, *facts: Any) -> Operator:

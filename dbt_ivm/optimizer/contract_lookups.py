@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 
 from dbt_ivm.analysis.join_graph import Edge, JoinGraph, join_graph
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Table
 from dbt_ivm.operators import Join, Lookup, LookupTree, Operator, Project, Reach, references
+from dbt_ivm.operators.bottom_up import bottom_up
 
 
 def contract_lookups(
@@ -29,20 +30,13 @@ def contract_lookups(
 
     See docs/optimizations/contract_lookups.md.
     """
-    done: dict[int, tuple[Operator, Operator]] = {}  # a common table expression stays one object
 
-    def visit(operator: Operator) -> Operator:
-        known = done.get(id(operator))
-        if known is None:
-            inputs = tuple(visit(i) for i in operator.inputs)
-            same = all(new is old for new, old in zip(inputs, operator.inputs, strict=True))
-            rebuilt = operator if same else operator.with_inputs(inputs)
-            if isinstance(rebuilt, Join):
-                rebuilt = _contract(rebuilt, join_graph(rebuilt, tables), reach, kept or {})
-            known = done[id(operator)] = (operator, rebuilt)
-        return known[1]
+    def rule(operator: Operator, shared: Set[int]) -> Operator:
+        if not isinstance(operator, Join):
+            return operator
+        return _contract(operator, join_graph(operator, tables), reach, kept or {})
 
-    return visit(plan)
+    return bottom_up(plan, rule)
 
 
 def tree_name(tree: LookupTree) -> str:

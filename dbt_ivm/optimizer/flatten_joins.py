@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from dbt_ivm.nodes import conjuncts, replace_columns
 from dbt_ivm.operators import Filter, Join, Operator, Project, Projection, col
+from dbt_ivm.operators.bottom_up import bottom_up
 
 
 def flatten_joins(plan: Operator) -> Operator:
@@ -21,31 +23,10 @@ def flatten_joins(plan: Operator) -> Operator:
 
     A join that several places share stays where it is.
     """
-    mentions: dict[int, int] = {}
-
-    def count(operator: Operator) -> None:
-        mentions[id(operator)] = mentions.get(id(operator), 0) + 1
-        if mentions[id(operator)] == 1:
-            for below in operator.inputs:
-                count(below)
-
-    count(plan)
-    done: dict[int, tuple[Operator, Operator]] = {}
-
-    def visit(operator: Operator) -> Operator:
-        known = done.get(id(operator))
-        if known is None:
-            inputs = tuple(visit(i) for i in operator.inputs)
-            same = all(new is old for new, old in zip(inputs, operator.inputs, strict=True))
-            rebuilt = operator if same else operator.with_inputs(inputs)
-            shared = frozenset(id(done[id(i)][1]) for i in operator.inputs if mentions[id(i)] > 1)
-            known = done[id(operator)] = (operator, _flattened(rebuilt, shared))
-        return known[1]
-
-    return visit(plan)
+    return bottom_up(plan, _flattened)
 
 
-def _flattened(operator: Operator, shared: frozenset[int]) -> Operator:
+def _flattened(operator: Operator, shared: Set[int]) -> Operator:
     if isinstance(operator, Filter) and isinstance(operator.input, Join) and id(operator.input) not in shared:
         join = operator.input
         return Join(join.members, (*join.predicates, *conjuncts(operator.predicate)))

@@ -7,13 +7,20 @@ from dataclasses import replace
 from dbt_ivm.errors import InternalError
 from dbt_ivm.operators import (
     Aggregate,
+    Clock,
+    Existence,
     Filter,
+    FullJoin,
+    Generate,
     Join,
+    LeftJoin,
+    MovingFilter,
     OneRow,
     Operator,
     Project,
     Scan,
     UnionAll,
+    Windowing,
     references,
 )
 
@@ -33,8 +40,10 @@ def _prune(plan: Operator, needed: set[str]) -> Operator:
     if isinstance(plan, Scan):
         fields = tuple(f for f in plan.fields if f.name in needed)
         return replace(plan, fields=fields or plan.fields[:1])
-    if isinstance(plan, OneRow):
+    if isinstance(plan, (OneRow, Clock)):
         return plan
+    if isinstance(plan, MovingFilter):
+        return replace(plan, input=_prune(plan.input, needed | set(plan.used)))
     if isinstance(plan, Filter):
         return replace(plan, input=_prune(plan.input, needed | set(references(plan.predicate))))
     if isinstance(plan, Project):
@@ -44,6 +53,22 @@ def _prune(plan: Operator, needed: set[str]) -> Operator:
     if isinstance(plan, Join):
         wanted = needed | {n for p in plan.predicates for n in references(p)}
         return Join(tuple(_prune(m, wanted & set(m.column_names)) for m in plan.members), plan.predicates)
+    if isinstance(plan, Existence) and plan.mark and plan.mark not in needed:
+        return _prune(plan.left, needed)
+    if isinstance(plan, (LeftJoin, FullJoin, Existence)):
+        wanted = needed | {n for p in plan.predicates for n in references(p)}
+        return plan.with_inputs(tuple(_prune(i, wanted & set(i.column_names)) for i in plan.inputs))
+    if isinstance(plan, Windowing):
+        functions = tuple(f for f in plan.functions if f.name in needed)
+        used = {n for f in functions for n in references(f.call)} | (needed & set(plan.input.column_names))
+        return (
+            replace(plan, input=_prune(plan.input, used), functions=functions)
+            if functions
+            else _prune(plan.input, used)
+        )
+    if isinstance(plan, Generate):
+        below = (needed | set(references(plan.generator))) & set(plan.input.column_names)
+        return replace(plan, input=_prune(plan.input, below))
     if isinstance(plan, Aggregate):
         measures = tuple(m for m in plan.measures if m.name in needed)
         below = {*plan.group, *(n for m in measures for n in references(m.call))}

@@ -9,6 +9,7 @@ merge_steps          the change of a large table, and which files it touches
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -33,6 +34,7 @@ from dbt_ivm.refresh.keeping import (
     LOOK_AT_ROWS,
     LOOK_AT_STORED,
     Keeping,
+    Known,
     Step,
     keep_step,
 )
@@ -152,42 +154,69 @@ def log_steps(ctx: ApplyContext, keeping: Keeping) -> tuple[list[Step], Applied]
     if ctx.layout.shape is not Shape.KEYED:
         return steps, append_kept(ctx, found, keeping.name, counts)
     ctx = replace(ctx, bounds=known.bounds or ())
-    is_new = counts.inserted == 0 or is_beyond(ctx.state.seen, ctx.bounds, known.new_nulls)
-    if not is_new:
+    may_be_taken = _may_be_taken(ctx, known)
+    if may_be_taken:
         purpose = "look up new keys among the stored rows"
         steps.append(Step(LOOK_AT_STORED, purpose, look_at_stored(ctx, keeping.name)))
-    seen = ctx.state.seen if ctx.state.seen is not None else known.seen
-    if seen is not None:
-        ctx = replace(ctx, state=replace(ctx.state, seen=widened(seen, ctx.bounds, counts.inserted != 0)))
-    return steps, append_kept(ctx, found, keeping.name, counts, not is_new and known.may_be_taken is not False)
+    ctx = _with_new_keys(ctx, known)
+    return steps, append_kept(ctx, found, keeping.name, counts, may_be_taken and known.may_be_taken is not False)
+
+
+def _may_be_taken(ctx: ApplyContext, known: Known) -> bool:
+    """Whether a new key may be among the stored ones, as far as ranges and the user tell."""
+    if ctx.believes_keys or (known.counts or UNKNOWN).inserted == 0:
+        return False
+    return not is_beyond(_seen(ctx, known), ctx.bounds, known.new_nulls)
+
+
+def _with_new_keys(ctx: ApplyContext, known: Known) -> ApplyContext:
+    """The range of stored keys after the commit."""
+    seen = _seen(ctx, known)
+    has_new = (known.counts or UNKNOWN).inserted != 0
+    return ctx if seen is None else ctx.with_seen(widened(seen, ctx.bounds, has_new))
+
+
+def _seen(ctx: ApplyContext, known: Known) -> Mapping[str, tuple[str, str]] | None:
+    return ctx.state.seen if ctx.state.seen is not None else known.seen
 
 
 def merge_steps(ctx: ApplyContext, table: TableOptions, keeping: Keeping) -> tuple[list[Step], Applied]:
-    if ctx.layout.shape is Shape.KEYED and ctx.only_adds and ctx.change is not None:
+    has_key = ctx.layout.shape is Shape.KEYED and bool(ctx.layout.identity)  # without columns there is one row at most
+    if has_key and ctx.only_adds and ctx.change is not None:
         return _append_steps(ctx, keeping)
-    columns = bounded_columns(ctx, table) if keeping.looks else ()
-    if not columns:
+    if ctx.change is None:
         return [], apply_change(ctx)
+    columns = bounded_columns(ctx, table) if keeping.looks else ()
+    if not columns:  # which keys come is not told
+        ctx = ctx.with_seen(None)
+        return [], replace(apply_change(ctx), state=ctx.state)
     change = ctx.computed_change
     assert change is not None
     steps = [
         keep_step(keeping.name, "compute the change once and keep it", partial(ctx.query, net(change))),
         Step(LOOK_AT_CHANGE, "which keys change: literals let Delta skip files", look_statement(keeping.name, columns)),
     ]
-    applied = apply_change(replace(ctx, kept_as=keeping.name, bounds=keeping.known.bounds or ()))
-    return steps, replace(applied, delta=change)
+    bounds = keeping.known.bounds or ()
+    if ctx.state.seen is not None:
+        ctx = ctx.with_seen(widened(ctx.state.seen, bounds, has_new=True))
+    applied = apply_change(replace(ctx, kept_as=keeping.name, bounds=bounds))
+    return steps, replace(applied, delta=change, state=ctx.state)
 
 
 def _append_steps(ctx: ApplyContext, keeping: Keeping) -> tuple[list[Step], Applied]:
     found = logged_rows(ctx)
     if not keeping.looks:
-        return [], append_keyed(ctx, found.plan, keeping.name, found.rows())
+        ctx = ctx.with_seen(None)
+        applied = append_keyed(ctx, found.plan, keeping.name, not ctx.believes_keys, found.rows())
+        return [], replace(applied, state=ctx.state)
     steps = [
         keep_step(keeping.name, "compute the rows once and keep them", found.rows),
         Step(LOOK_AT_ROWS, "literals of new keys let Delta skip files", look_at_rows(ctx, keeping.name)),
     ]
     ctx = replace(ctx, bounds=keeping.known.bounds or ())
-    return steps, append_keyed(ctx, found.plan, keeping.name)
+    may_be_taken = _may_be_taken(ctx, keeping.known)
+    ctx = _with_new_keys(ctx, keeping.known)
+    return steps, replace(append_keyed(ctx, found.plan, keeping.name, may_be_taken), state=ctx.state)
 
 
 def bounded_columns(ctx: ApplyContext, table: TableOptions) -> tuple[Seen, ...]:

@@ -133,7 +133,7 @@ def plan_refresh(
         steps=(),
         view=view.layout.rows,
         target=target,
-        notes=view.notes,
+        notes=view.advice,
     )
     if decision.strategy == NONE:
         return base
@@ -254,9 +254,9 @@ def following_state(
 
 
 def log_so_far(state: State) -> dict[str, Any]:
-    """What the next commit by log adds to."""
+    """What the next commit adds to; tombstones and refreshes are counted by log only."""
     if state.mode != LOG_MODE:
-        return {}
+        return {"seen": state.seen}
     return {"tombstones": state.tombstones, "refreshes": state.refreshes + 1, "seen": state.seen}
 
 

@@ -10,7 +10,7 @@ from dbt_ivm.delta.carried import read_fetched
 from dbt_ivm.refresh.apply import ApplyContext
 from dbt_ivm.refresh.apply.log import read_counts
 from dbt_ivm.refresh.apply.staging import LOOK, read_bounds
-from dbt_ivm.refresh.apply.taken import EXAMPLE, read_ranges, read_seen
+from dbt_ivm.refresh.apply.taken import EXAMPLE, read_ranges, read_stored_range
 from dbt_ivm.refresh.before_commit import bounded_columns, concerned_edges, fetchable
 from dbt_ivm.refresh.keeping import (
     APPLY,
@@ -60,6 +60,6 @@ def _facts(
     if step.kind == LOOK_AT_CHANGE:
         return {"bounds": read_bounds(str(row[LOOK]), bounded_columns(ctx, table))}
     if step.kind == LOOK_AT_STORED:
-        return {"may_be_taken": row[EXAMPLE] is not None, "seen": read_seen(ctx, row)}
+        return {"may_be_taken": row[EXAMPLE] is not None}
     bounds, nulls = read_ranges(ctx, row) if ctx.layout.shape is Shape.KEYED else ((), frozenset())
-    return {"counts": read_counts(row), "bounds": bounds, "new_nulls": nulls}
+    return {"counts": read_counts(row), "bounds": bounds, "new_nulls": nulls, "seen": read_stored_range(ctx, row)}

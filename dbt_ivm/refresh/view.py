@@ -13,8 +13,9 @@ from dbt_ivm import names, nodes
 from dbt_ivm.catalog.tables import Catalog, Table
 from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.lower import lower
+from dbt_ivm.frontend.settle_ties import settle_ties
 from dbt_ivm.operators import Operator, Scan
-from dbt_ivm.optimizer import RULES, Rule, apply_rule, flatten_joins, prune_columns
+from dbt_ivm.optimizer import EARLY_RULES, RULES, Rule, apply_rule, prune_columns
 from dbt_ivm.refresh.foreign_keys import VERIFY
 from dbt_ivm.refresh.options import Options
 from dbt_ivm.storage.layout import Layout, Shape, choose_layout, opaque_layout
@@ -41,6 +42,20 @@ class CompiledView:
     @property
     def is_opaque(self) -> bool:
         return self.layout.shape is Shape.OPAQUE
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What explain notes about the view: what is ignored, and what would make its refreshes cheaper."""
+        found = list(self.notes)
+        if self.refusal is not None and self.refusal.remedy:
+            found.append(f"to refresh incrementally: {self.refusal.remedy}")
+        keyless = [str(t.name) for t in self.tables if not t.keys] if self.layout.shape is Shape.BAG else []
+        if keyless:
+            found.append(
+                "nothing identifies the rows, so they are compared in all columns; declare a primary key of "
+                + " and ".join(keyless)
+            )
+        return tuple(found)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -122,10 +137,12 @@ def compile_view(
     except Refusal as refusal:
         tables = tuple(r for r in catalog.relations if isinstance(r, Table))
         return CompiledView(sql, None, opaque_layout(visible), tables, refusal)
-    plan = apply_rule(lowered.plan, flatten_joins, rules)
+    plan = lowered.plan
+    for rule in EARLY_RULES:
+        plan = apply_rule(plan, rule, rules)
     layout = choose_layout(plan, lowered.tables, options.float_sums == "fast")
     assert layout.rows is not None
-    layout = replace(layout, rows=apply_rule(layout.rows, prune_columns, rules))
+    layout = replace(layout, rows=settle_ties(apply_rule(layout.rows, prune_columns, rules)))
     return CompiledView(sql, plan, layout, lowered.tables, None, lowered.notes, rules, options.foreign_keys)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from dbt_ivm import nodes
+from dbt_ivm import names, nodes
 from dbt_ivm.nodes import copied, grouped
 
 
@@ -72,11 +72,10 @@ class Block:
         )
 
     def select(self) -> exp.Select:
-        """The finished SELECT."""
+        """The finished SELECT; rows without columns get one, because SQL has no others."""
+        outputs = self.outputs or {names.NO_COLUMN: exp.Literal.number(1)}
         select = exp.Select(
-            expressions=[
-                exp.Alias(this=copied(expression), alias=nodes.name(name)) for name, expression in self.outputs.items()
-            ]
+            expressions=[exp.Alias(this=copied(e), alias=nodes.name(name)) for name, e in outputs.items()]
         )
         where = self._add_sources(select) if self.sources else list(self.conditions)
         where += self.after
@@ -106,7 +105,7 @@ class Block:
             on = nodes.all_of(binding) if binding else None
             select.append("joins", exp.Join(this=source.relation, kind="INNER" if on else "CROSS", on=on))
         for side in self.side_joins:
-            kind = "SEMI" if side.kind == "LEFT SEMI" else None
+            kind = side.kind.removeprefix("LEFT").strip() or None
             select.append("joins", exp.Join(this=side.source.relation, side="LEFT", kind=kind, on=side.on.copy()))
         small = [s.alias for s in (*order, *(j.source for j in self.side_joins)) if s.small]
         if small and len(order) + len(self.side_joins) > 1:
@@ -131,8 +130,16 @@ def _made_of(node: exp.Expr, outputs: dict[str, exp.Expr]) -> exp.Expr:
 
 
 def connected_order(sources: tuple[Source, ...], connections: list[set[str]]) -> list[Source]:
-    """Small sources first, then whatever a condition (given by its tables) connects to those already placed."""
+    """A small source first, then whatever a condition (given by its tables) connects to those already placed.
+
+    A condition on one table connects nothing.
+
+    >>> change, facts, orders = Source("c", exp.table_("c"), True), *(Source(n, exp.table_(n)) for n in ("l", "o"))
+    >>> [s.alias for s in connected_order((facts, orders, change), [{"l", "o"}, {"o", "c"}, {"l"}])]
+    ['c', 'o', 'l']
+    """
     rest = sorted(sources, key=lambda s: not s.small)
+    connections = [tables for tables in connections if len(tables) > 1]
     order = [rest.pop(0)]
     while rest:
         placed = {s.alias for s in order}

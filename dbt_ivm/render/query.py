@@ -14,8 +14,13 @@ from dbt_ivm.dialect import SparkFour
 from dbt_ivm.errors import InternalError
 from dbt_ivm.operators import (
     Aggregate,
+    Existence,
     Filter,
+    FullJoin,
+    Generate,
     Join,
+    Kind,
+    LeftJoin,
     LeftLookup,
     OneRow,
     Operator,
@@ -27,14 +32,18 @@ from dbt_ivm.operators import (
     ScanValues,
     SemiJoin,
     UnionAll,
+    Windowing,
 )
+from dbt_ivm.operators.base import references
+from dbt_ivm.operators.existence import with_and_without
+from dbt_ivm.operators.preserving import equalities
 from dbt_ivm.render.block import Block, SideJoin, Source
 from dbt_ivm.storage.live_rows import STORED, from_live_rows
 
 ADDED_CHANGES = ("insert", "update_postimage")
 
 #: Operators whose rows take work or text; scans, filters and projections are cheaper to repeat.
-SHAREABLE = (Aggregate, UnionAll, ScanValues)
+SHAREABLE = (Aggregate, UnionAll, ScanValues, LeftJoin, FullJoin, Existence, Windowing, Generate)
 
 
 def sql_text(expression: exp.Expr) -> str:
@@ -161,8 +170,14 @@ class Renderer:
             return plan.small
         if isinstance(plan, ScanValues):
             return True
-        if isinstance(plan, (Filter, Project, Aggregate)):
+        if isinstance(plan, Aggregate) and isinstance(plan.input, SemiJoin):
+            chosen = plan.input  # grouped by what it was chosen by: at most one group per key
+            if set(plan.group) <= {column for column, _ in chosen.on} and self.is_small(chosen.keys):
+                return True
+        if isinstance(plan, (Filter, Project, Aggregate, Windowing)):
             return self.is_small(plan.input)
+        if isinstance(plan, Existence):
+            return self.is_small(plan.left)
         if isinstance(plan, UnionAll):
             return all(self.is_small(m) for m in plan.members)
         if isinstance(plan, SemiJoin):
@@ -237,7 +252,8 @@ class Renderer:
         block: Block | None = None
         for member in plan.members:
             part = self.block(member)
-            if not part.sources:
+            # side joins follow all others: rows that a cross join repeats are chosen before it
+            if not part.sources or (part.side_joins and not plan.predicates):
                 part = self.closed(part.select(), member.column_names)
             block = part if block is None else block.joined(part)
         assert block is not None
@@ -289,6 +305,88 @@ class Renderer:
         side = SideJoin(kind, source, condition)
         return Block(outputs, block.sources, block.conditions, (*block.side_joins, side), block.after)
 
+    def left_join(self, plan: LeftJoin) -> Block:
+        return self._outer_join(plan, "LEFT")
+
+    def full_join(self, plan: FullJoin) -> Block:
+        return self._outer_join(plan, "FULL")
+
+    def _outer_join(self, plan: LeftJoin | FullJoin, side: str) -> Block:
+        left, left_columns = self.source_of(plan.left, "l")
+        right, right_columns = self.source_of(plan.right, "r")
+        both = Block({**left_columns, **right_columns})
+        on = nodes.all_of([both.substitute(p) for p in plan.predicates]) if plan.predicates else exp.true()
+        select = Block({n: both.outputs[n] for n in plan.column_names}, (left,)).select()
+        select.append("joins", exp.Join(this=right.relation, side=side, on=on))
+        if right.small and side == "LEFT":
+            _broadcast(select, right.alias)
+        return self.closed(select, plan.column_names, "j")
+
+    def existence(self, plan: Existence) -> Block:
+        """SEMI and ANTI as the joins of these names."""
+        if plan.kind is Kind.MARK:
+            return self.mark(plan)
+        left = self.block(plan.left)
+        if not left.sources or left.side_joins:
+            left = self.closed(left.select(), plan.left.column_names, "l")
+        right, right_columns = self.source_of(plan.right, "e")
+        both = Block({**left.outputs, **right_columns})
+        on = nodes.all_of([both.substitute(p) for p in plan.predicates]) if plan.predicates else exp.true()
+        side = SideJoin(f"LEFT {plan.kind.name}", right, on)
+        select = Block(left.outputs, left.sources, left.conditions, (side,)).select()
+        return self.closed(select, plan.column_names, "m", self.is_small(plan))
+
+    def mark(self, plan: Existence) -> Block:
+        """A left join with the distinct keys of the right side; where keys do not tell, rows with and without a match.
+
+        EXISTS in a select list would say the same, but Spark 4.1 cannot plan it above a UNION.
+        """
+        here = set(plan.left.column_names)
+        own = [p for p in plan.predicates if set(references(p)) <= here]
+        pairs = equalities(plan.predicates, plan.left, plan.right)
+        if len(own) + len(pairs) < len(plan.predicates):
+            return self.closed(self.union(with_and_without(plan)), plan.column_names, "m")
+        left, outputs = self.source_of(plan.left, "l")
+        right, columns = self.source_of(plan.right, "e")
+        inside, keys = Block(columns), [f"k{i}" for i, _ in enumerate(pairs, 1)]
+        listed: list[exp.Expr] = [
+            exp.Alias(this=inside.substitute(p.right), alias=nodes.name(k)) for k, p in zip(keys, pairs, strict=True)
+        ]
+        listed.append(exp.Alias(this=exp.true(), alias=nodes.name(plan.mark)))
+        distinct = exp.Select(expressions=listed, distinct=exp.Distinct()).from_(right.relation, copy=False)
+        alias, around = self.alias("f"), Block(outputs)
+        on: list[exp.Expr] = [
+            p.kind(this=around.substitute(p.left), expression=_qualified(k, alias))
+            for k, p in zip(keys, pairs, strict=True)
+        ]
+        found: exp.Expr = exp.Not(this=exp.Is(this=_qualified(plan.mark, alias), expression=exp.Null()))
+        for condition in own:
+            met = exp.Coalesce(this=exp.Paren(this=around.substitute(condition)), expressions=[exp.false()])
+            found = exp.And(this=found, expression=met)
+        select = Block({**outputs, plan.mark: found}, (left,)).select()
+        on_all = nodes.all_of(on) if on else exp.true()
+        select.append("joins", exp.Join(this=nodes.aliased(distinct, alias), side="LEFT", on=on_all))
+        if right.small:
+            _broadcast(select, alias)
+        return self.closed(select, plan.column_names, "m")
+
+    def window(self, plan: Windowing) -> Block:
+        block = self.block(plan.input)
+        if not block.sources or block.side_joins:
+            block = self.closed(block.select(), plan.input.column_names)
+        outputs = {**block.outputs, **{f.name: block.substitute(f.call) for f in plan.functions}}
+        select = Block(outputs, block.sources, block.conditions, block.side_joins, block.after).select()
+        return self.closed(select, plan.column_names, "w", self.is_small(plan))
+
+    def generate(self, plan: Generate) -> Block:
+        source, columns = self.source_of(plan.input, "r")
+        alias = self.alias("made")
+        outputs = {**columns, **{c.name: _qualified(c.name, alias) for c in plan.made}}
+        select = Block(outputs, (source,)).select()
+        generator = Block(columns).substitute(plan.generator)
+        select.set("laterals", [lateral_view(generator, alias, [c.name for c in plan.made], plan.outer)])
+        return self.closed(select, plan.column_names, "b")
+
     def repeat(self, plan: Repeat) -> Block:
         source, columns = self.source_of(plan.input, "r")
         weight = columns.pop(names.WEIGHT)
@@ -296,14 +394,19 @@ class Renderer:
             this=exp.Anonymous(this="SEQUENCE", expressions=[nodes.cast(exp.Literal.number(1), "bigint"), weight])
         )
         alias = self.alias("copy")
-        lateral = exp.Lateral(
-            this=series,
-            view=True,
-            alias=exp.TableAlias(this=exp.to_identifier(f"{alias}s"), columns=[exp.to_identifier(alias)]),
-        )
-        select = Block(columns or {"__ivm_none": exp.Literal.number(1)}, (source,)).select()
-        select.set("laterals", [lateral])
+        select = Block(columns, (source,)).select()
+        select.set("laterals", [lateral_view(series, f"{alias}s", [alias])])
         return self.closed(select, plan.column_names, "b")
+
+
+def lateral_view(generator: exp.Expr, alias: str, columns: list[str], outer: bool = False) -> exp.Lateral:
+    named = exp.TableAlias(this=exp.to_identifier(alias), columns=[exp.to_identifier(c) for c in columns])
+    return exp.Lateral(this=generator, view=True, outer=outer, alias=named)
+
+
+def _broadcast(select: exp.Select, alias: str) -> None:
+    hint = exp.Anonymous(this="BROADCAST", expressions=[exp.column(alias)])
+    select.set("hint", exp.Hint(expressions=[hint]))
 
 
 def _aligned(member: Operator, wanted: tuple[str, ...]) -> Operator:
@@ -353,4 +456,9 @@ _BLOCKS: dict[type[Operator], Callable[[Renderer, Any], Block]] = {
     SemiJoin: Renderer.semi_join,
     LeftLookup: Renderer.left_lookup,
     Repeat: Renderer.repeat,
+    LeftJoin: Renderer.left_join,
+    FullJoin: Renderer.full_join,
+    Existence: Renderer.existence,
+    Windowing: Renderer.window,
+    Generate: Renderer.generate,
 }

@@ -16,6 +16,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MODELS = {"order_facts", "revenue_by_country", "countries"}
+#: The rest of the project is run by tests/spark/test_patterns.py.
+MARTS = ("--select", "+path:models/marts")
 
 
 @pytest.fixture(scope="module")
@@ -74,12 +76,12 @@ def test_three_runs_from_the_command_line(python: Path, project: Path) -> None:
     ).stdout
     assert str(ROOT) not in location
 
-    output, first = dbt(python, project, "build", "--vars", "{round: 0}", "--exclude", "test_type:data")
+    output, first = dbt(python, project, "build", *MARTS, "--vars", "{round: 0}", "--exclude", "test_type:data")
     assert {n: first[n]["strategy"] for n in MODELS} == dict.fromkeys(MODELS, "create")
-    output, second = dbt(python, project, "run", "--vars", "{round: 1}")
+    output, second = dbt(python, project, "run", *MARTS, "--vars", "{round: 1}")
     assert {n: second[n]["strategy"] for n in MODELS} == dict.fromkeys(MODELS, "incremental"), output
     assert "INCREMENTAL +" in output
-    output, third = dbt(python, project, "build", "--vars", "{round: 2}", "--exclude", "regions")
+    output, third = dbt(python, project, "build", *MARTS, "--vars", "{round: 2}", "--exclude", "regions")
     strategies = {n: third[n]["strategy"] for n in MODELS}
     assert strategies["order_facts"] == "incremental" and third["order_facts"]["way"] == "append", output
     assert strategies["revenue_by_country"] == "incremental"

@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable
+from datetime import date
 
 import duckdb
 import sqlglot
@@ -211,4 +212,6 @@ def local_name(relation: str) -> str:
 def literal(value: object) -> str:
     if value is None:
         return "NULL"
+    if isinstance(value, date):
+        return f"DATE '{value.isoformat()}'"
     return exp.Literal.string(value).sql() if isinstance(value, str) else str(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.property.duck import Duck, Row
 DOMAINS: dict[str, tuple[str, list[object]]] = {
     "int": ("INTEGER", [None, 0, 1, 2, 3]),
     "string": ("VARCHAR", [None, "", "a", "b"]),
+    "date": ("DATE", [None, *(date(2024, 1, day) for day in range(1, 8))]),
     "decimal(9,2)": ("DECIMAL(9,2)", [None, Decimal("0.00"), Decimal("0.50"), Decimal("1.25")]),
 }
 FEED = {"_change_type": "VARCHAR", "_commit_version": "BIGINT"}

@@ -14,7 +14,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -29,7 +29,8 @@ from dbt_ivm.api import plan_view
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog
 from dbt_ivm.optimizer import RULES
-from dbt_ivm.refresh.apply.staging import LOOK, MOST_LISTED
+from dbt_ivm.refresh.apply.seen import widened
+from dbt_ivm.refresh.apply.staging import LOOK, MOST_LISTED, Bound
 from dbt_ivm.refresh.before_commit import bounded_columns
 from dbt_ivm.refresh.choose import choose
 from dbt_ivm.refresh.compact import compact
@@ -127,6 +128,7 @@ class Run:
         self.query = sqlglot.parse_one(history.sql, read="spark")
         self.options = {"apply": history.apply, "foreign_keys": history.foreign_keys}
         self.dangling: dict[str, int] = {}
+        self.seen: dict[str, tuple[str, str]] | None = None
         self.mode = choose(Options.of(self.options), self.view.layout).mode
         storage = RelationName.parse(STORAGE).table()
         self.facade = to_duckdb(self.view.facade_select(storage, live=self.mode == LOG_MODE))
@@ -158,9 +160,10 @@ class Run:
         self.check(0)
 
     def learn(self, plan: RefreshPlan) -> None:
-        """What the state row of the commit says about foreign keys."""
+        """What the state row of the commit says about foreign keys, and about the range of stored keys."""
         assert plan.commit is not None
         self.dangling = plan.commit.dangling
+        self.seen = plan.commit.seen or None
 
     def plan(self, number: int, keeping: Keeping | None = None) -> RefreshPlan:
         """The refresh that follows batch ``number``."""
@@ -183,6 +186,7 @@ class Run:
             options=self.options,
             seq=self.seq,
             dangling=self.dangling,
+            seen=self.seen,
             keeping=keeping,
             rules=self.rules,
         )
@@ -200,7 +204,7 @@ class Run:
     def apply(self, plan_with: Callable[[Keeping], RefreshPlan]) -> RefreshPlan:
         before = Counter(row[:-1] for row in self.stored())
         keeping = self.history.keeping
-        plan = plan_with(keeping)
+        plan = plan_with(replace(keeping, stepwise=True))
         if plan.steps:
             plan, _ = run_steps(plan_with, keeping, self.execute)
             self.learn(plan)
@@ -250,9 +254,18 @@ class Run:
         expected = DUCK.rows(to_duckdb(self.query.copy(), self.pins[pin]))
         found = self.shown()
         assert same_bag(found, expected), f"\nshown    {sorted_rows(found)}\nexpected {sorted_rows(expected)}"
+        self.check_range()
         state = DUCK.rows(f"SELECT {names.SEQ} FROM {local_name(STORAGE)} WHERE {names.PART} = 1")
         assert max(state) == (self.seq,), state
         assert self.mode == LOG_MODE or len(state) == 1, state
+
+    def check_range(self) -> None:
+        """Every stored key lies within the range that the state tells."""
+        types = {c.name: c.type for c in self.view.layout.rows.columns} if self.view.layout.rows else {}
+        for column, (low, high) in (self.seen or {}).items():
+            ((least, most),) = DUCK.rows(f'SELECT min("{column}"), max("{column}") FROM {local_name(STORAGE)}')
+            stored = [Bound(column, types[column], str(least), str(most))] if least is not None else []
+            assert not stored or widened({column: (low, high)}, stored, has_new=True) == {column: (low, high)}
 
     def compact(self) -> None:
         """Nothing changes for readers, and only live rows are left."""

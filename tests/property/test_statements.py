@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from typing import Any
 
 import duckdb
 import pytest
@@ -30,6 +32,8 @@ MIXED: list[tuple[int, Operation]] = [
     (1, ("insert", [], [(2, 2), (2, 2)])),
 ]
 INSERTS: list[tuple[int, Operation]] = [(0, ("insert", [], [(3, "a")])), (1, ("insert", [], [(2, 2), (2, 2)]))]
+#: new keys on both sides of the stored ones
+AROUND: list[tuple[int, Operation]] = [(0, ("insert", [], [(0, "a"), (3, "a")]))]
 UNCHANGED: list[tuple[int, Operation]] = [(0, ("touch", [0, 1], [])), (1, ("rewrite", [], []))]
 
 WAYS = [
@@ -53,14 +57,17 @@ ONCE_WRONG = {
     "rows identified by nothing: both sides are global": (
         "select a.n, b.m from (select count(*) as n from db.t0) a cross join (select sum(c1) as m from db.t1) b"
     ),
+    "a constant row that is there when another is": "select 1 as one from (select 2 as k) r left semi join db.t1 t on r.k = t.c0",
     "a negated measure compared": (
         "select p = false as q from (select not (count(*) > 2) as p from db.t1) x where not p is null"
     ),
 }
 
 
-def history(sql: str, batch: list[tuple[int, Operation]], rules_on: bool = True, apply: str = "auto") -> History:
-    return History([KEYED, BAG], sql, ROWS, [batch], rules_on, apply)
+def history(
+    sql: str, batch: list[tuple[int, Operation]], rules_on: bool = True, apply: str = "auto", **more: Any
+) -> History:
+    return History([KEYED, BAG], sql, ROWS, [batch], rules_on, apply, **more)
 
 
 @pytest.mark.parametrize(("way", "sql", "batch"), WAYS)
@@ -129,10 +136,11 @@ def test_an_added_duplicate_of_a_declared_key_aborts(batch: list[tuple[int, Oper
 @pytest.mark.parametrize(
     ("batch", "kinds"),
     [
-        (INSERTS, [KEEP, LOOK_AT_ROWS, LOOK_AT_STORED, APPLY]),
+        (AROUND, [KEEP, LOOK_AT_ROWS, LOOK_AT_STORED, APPLY]),
+        (INSERTS, [KEEP, LOOK_AT_ROWS, APPLY]),
         ([(0, ("delete", [0], []))], [KEEP, LOOK_AT_ROWS, APPLY]),
     ],
-    ids=["new keys are looked up", "without new keys nothing is looked up"],
+    ids=["new keys are looked up", "beyond all stored ones they are new", "without new keys nothing is looked up"],
 )
 def test_steps_by_log(batch: list[tuple[int, Operation]], kinds: list[str]) -> None:
     run = Run(history("select c0, c1 from db.t0", batch, apply="log"), enforce_keys=True)
@@ -166,3 +174,48 @@ def test_keys_beyond_what_was_stored_are_not_looked_up(
     plan = plan_refresh(view, target, Decision(INCREMENTAL), pins, before, after, Keeping(known=known))
     assert (LOOK_AT_STORED in [step.kind for step in plan.steps]) == looks_up
     assert ("IVM_DUPLICATE_KEY" in plan.steps[-1].sql) == looks_up, "unknown whether taken: the commit checks"
+
+
+@pytest.mark.parametrize("looks", [True, False])
+@pytest.mark.parametrize("apply", ["log", "merge"])
+def test_believed_keys_are_not_looked_up(apply: str, looks: bool) -> None:
+    trusting = history("select c0, c1 from db.t0", AROUND, apply=apply, looks=looks, foreign_keys="trust")
+    run = Run(trusting, enforce_keys=True)
+    run.build()
+    plan = run.refresh(0)
+    assert plan.way == "append" and LOOK_AT_STORED not in [step.kind for step in plan.steps]
+    assert not any("SEMI JOIN" in step.sql for step in plan.steps)
+    run.check(1)
+    checking = Run(replace(trusting, foreign_keys="verify"), enforce_keys=True)
+    checking.build()
+    assert any("SEMI JOIN" in step.sql for step in checking.refresh(0).steps)
+
+
+def test_large_tables_kept_by_merge_know_the_range_of_their_keys() -> None:
+    """Asked for once, widened by appends and merges, forgotten by a commit that does not know its keys."""
+    batches: list[list[tuple[int, Operation]]] = [
+        [(0, ("insert", [], [(5, "a")]))],
+        [(0, ("insert", [], [(7, "a")]))],
+        [(0, ("insert", [], [(9, "a")])), (0, ("update", [0], [(1, "x")]))],
+        [(0, ("insert", [], [(8, "a")]))],
+        [(0, ("insert", [], [(12, "a")]))],
+    ]
+    large = replace(history("select c0, c1 from db.t0", [], apply="merge", looks=True), batches=batches)
+    run = Run(large, enforce_keys=True)
+    run.build()
+    expected = [
+        ("append", True, False, ("1", "5")),
+        ("append", False, False, ("1", "7")),
+        ("merge by key", False, False, ("1", "9")),
+        ("append", False, True, ("1", "9")),
+        ("append", False, False, ("1", "12")),
+    ]
+    for number, (way, asks, looks_up, after) in enumerate(expected):
+        plan = run.refresh(number)
+        texts = [step.sql for step in plan.steps]
+        assert plan.way == way
+        assert run.seen is not None and run.seen["c0"] == after
+        assert (any("SEMI JOIN" in text for text in texts), "stored_low_1" in "".join(texts)) == (looks_up, asks)
+        run.check(number + 1)
+    run.history = replace(large, looks=False)
+    assert run.plan(4).commit is not None and run.plan(4).commit.seen is None  # type: ignore[union-attr]

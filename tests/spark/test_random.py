@@ -1,6 +1,7 @@
 """A sample of the random histories, the same planned statements on real Spark and Delta with its real change feed.
 
 DBT_IVM_SPARK_HISTORIES=50 DBT_IVM_SEED=3 pytest tests/spark/test_random.py
+DBT_IVM_SPARK_ALL_SQL=300 pytest tests/spark/test_random.py -k all_sql       views over everything that has a rule
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from dbt_ivm.refresh.view import compile_view
 from dbt_ivm.render.query import sql_text
 from tests.property.duck import Row
 from tests.property.sources import Timeline
+from tests.property.test_all_sql import all_sql_histories
 from tests.property.test_histories import WAYS, History, histories
 from tests.spark.session import spark_session
 
 HISTORIES = int(os.environ.get("DBT_IVM_SPARK_HISTORIES", "8"))
+ALL_SQL = int(os.environ.get("DBT_IVM_SPARK_ALL_SQL", "6"))
 SEED = int(os.environ.get("DBT_IVM_SEED", "0"))
 NUMBERS = itertools.count(1)
 
@@ -117,6 +120,23 @@ def _literal(value: object) -> str:
 )
 @given(histories())
 def test_random_histories_on_delta(history: History) -> None:
+    check_on_delta(history)
+
+
+@seed(SEED)
+@settings(
+    max_examples=ALL_SQL,
+    deadline=None,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(all_sql_histories(qualify=False))
+def test_random_views_over_all_sql_on_delta(history: History) -> None:
+    check_on_delta(history)
+
+
+def check_on_delta(history: History) -> None:
     run = DeltaRun(history)
     pinned = run.versions()
     plan = plan_view(run.sql_text, run.tables, model=f"{run.schema}.model", versions=pinned, rules=run.rules)

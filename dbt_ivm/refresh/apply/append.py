@@ -1,6 +1,6 @@
 """Rows are only added: insert them through the state partition, so that stored rows are not matched.
 
-Of a keyed view (signed.py) the statement looks up whether a key is taken (taken.py) and aborts before anything is
+Of a keyed view (signed.py) the statement looks up whether a key may be taken (taken.py) and aborts before anything is
 written.  The rows of a large view are computed before and kept.
 """
 
@@ -16,15 +16,23 @@ from dbt_ivm.refresh.apply.taken import error_if_taken, taken_identity
 from dbt_ivm.render.merge import equal, merge_into, number, source, target, when_not_matched
 
 
-def append_keyed(ctx: ApplyContext, plan: Operator, name: str, computed: exp.Select | None = None) -> Applied:
-    """Rows of a keyed view under a name: kept, or computed by this statement."""
+def append_keyed(
+    ctx: ApplyContext, plan: Operator, name: str, may_be_taken: bool, computed: exp.Select | None = None
+) -> Applied:
+    """Rows of a keyed view under a name: kept, or computed by this statement.
+
+    Args:
+        may_be_taken: whether a new key may be among the stored ones; then the statement looks it up.
+    """
     columns = ctx.layout.stored
     rows = exp.Select(expressions=[nodes.column(c) for c in columns])
     rows = rows.from_(exp.Table(this=exp.to_identifier(name)), copy=False)
     # the part of a row whose key comes twice is an error: asked for, or no engine would compute it
     rows = rows.where(equal(nodes.column(names.PART), names.DATA_PART), copy=False)
-    example = exp.Subquery(this=taken_identity(ctx, name))
-    seq = exp.Add(this=nodes.cast(number(ctx.seq), "bigint"), expression=error_if_taken(ctx, example))
+    seq: exp.Expr = nodes.cast(number(ctx.seq), "bigint")
+    if may_be_taken:
+        example = exp.Subquery(this=taken_identity(ctx, name))
+        seq = exp.Add(this=seq, expression=error_if_taken(ctx, example))
     using = ctx.with_state_row(rows, columns, seq)
     return _append(ctx, using if computed is None else using.with_(name, as_=computed, copy=False), columns, plan)
 

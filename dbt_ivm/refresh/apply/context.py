@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from sqlglot import exp
@@ -15,9 +15,9 @@ from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Table
 from dbt_ivm.delta.context import DeltaContext
 from dbt_ivm.operators import Aggregate, Operator, Reach
-from dbt_ivm.optimizer import RULES, Rule, apply_rule, contract_lookups
+from dbt_ivm.optimizer import RULES, Rule, apply_rule, contract_lookups, gather_left_joins
 from dbt_ivm.refresh.apply.staging import Bound, kept_change
-from dbt_ivm.refresh.foreign_keys import OFF, EdgeFacts, first_reach
+from dbt_ivm.refresh.foreign_keys import OFF, TRUST, EdgeFacts, first_reach
 from dbt_ivm.refresh.state import State
 from dbt_ivm.render.merge import (
     case,
@@ -91,6 +91,7 @@ class ApplyContext:
         rows = self.layout.rows
         assert rows is not None
         root = rows.input if isinstance(rows, Aggregate) and self.layout.measures else rows
+        root = apply_rule(root, gather_left_joins, self.rules)
         return apply_rule(root, contract_lookups, self.rules, self.tables, self.reach, self.kept_rows)
 
     def reach(self, edge: Edge) -> Reach:
@@ -110,6 +111,15 @@ class ApplyContext:
     def relied_on(self) -> str:
         """The declared keys that address stored rows, for errors."""
         return ", ".join(f"{name} {key}" for name, key in self.layout.relied_on)
+
+    @property
+    def believes_keys(self) -> bool:
+        """Whether new keys are taken to be new without a look at stored rows: the user asked for that."""
+        return self.foreign_keys == TRUST
+
+    def with_seen(self, seen: Mapping[str, tuple[str, str]] | None) -> ApplyContext:
+        """The commit leaves this behind as the range of stored keys."""
+        return replace(self, state=replace(self.state, seen=None if seen is None else dict(seen)))
 
     @property
     def is_small(self) -> bool:

@@ -25,7 +25,14 @@ from dbt_ivm.operators import Operator
 from dbt_ivm.refresh.apply.context import STALE, Applied, ApplyContext
 from dbt_ivm.refresh.apply.replacements import recomputed_rows, regrouped_rows
 from dbt_ivm.refresh.apply.signed import DELETED, INSERTED, UPDATED, signed_rows
-from dbt_ivm.refresh.apply.taken import EXAMPLE, error_if_taken, ranges_of_new, taken_identity
+from dbt_ivm.refresh.apply.taken import (
+    EXAMPLE,
+    asks_for_range,
+    error_if_taken,
+    ranges_of_new,
+    taken_identity,
+    with_stored_range,
+)
 from dbt_ivm.refresh.state import METADATA_MARK, RowCounts, State
 from dbt_ivm.render.merge import case, equal, fail, number
 from dbt_ivm.render.query import in_one_task, sql_text
@@ -55,7 +62,7 @@ def logged_rows(ctx: ApplyContext) -> LoggedRows:
 
 
 def look_at_rows(ctx: ApplyContext, kept_as: str) -> str:
-    """One row: how many rows are of which kind, and where new keys are."""
+    """One row: how many rows are of which kind, where new keys are, and where stored ones while that is not known."""
     facts: dict[str, exp.Expr] = {}
     for kind in (INSERTED, UPDATED, DELETED):
         is_kind = equal(nodes.column(names.STATE), exp.Literal.string(kind))
@@ -65,7 +72,8 @@ def look_at_rows(ctx: ApplyContext, kept_as: str) -> str:
     if ctx.layout.shape is Shape.KEYED:
         facts |= ranges_of_new(ctx)
     select = exp.Select(expressions=[exp.Alias(this=v, alias=nodes.name(n)) for n, v in facts.items()])
-    return sql_text(select.from_(exp.Table(this=exp.to_identifier(kept_as)), copy=False))
+    select = select.from_(exp.Table(this=exp.to_identifier(kept_as)), copy=False)
+    return sql_text(with_stored_range(ctx, select) if asks_for_range(ctx) else select)
 
 
 def read_counts(row: Mapping[str, Any]) -> RowCounts:

@@ -1,7 +1,8 @@
-"""The range of every key column that a table kept by log has held, in its state: a key beyond it is new without a look.
+"""The range of every key column that a table has held, in its state: a key beyond it is new without a look.
 
-Facts mostly come with growing keys.  The range is read once after the table was rewritten, together with the first
-lookup of new keys, and grows with each commit by log; deleted keys stay within it, which costs a lookup at most.
+Facts mostly come with growing keys.  The range is asked for with the first look at rows to append; Delta answers from
+its statistics where the table has no deletion vectors.  It grows with each commit that knows which keys it adds: by
+log, and into large tables by merge.  Others forget it.  Deleted keys stay within it, which costs a lookup at most.
 """
 
 from __future__ import annotations

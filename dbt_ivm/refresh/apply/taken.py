@@ -8,6 +8,7 @@ two live rows of the view have one identity:
 
 Only new identities are looked up, and within the range that a look at the kept rows told, so that Delta skips files.
 By log the lookup comes before the commit and ignores tombstones; only if it finds something the commit itself checks.
+New identities beyond the range of all stored ones (seen.py) are not looked up, nor is anything where keys are believed.
 """
 
 from __future__ import annotations
@@ -26,39 +27,49 @@ from dbt_ivm.refresh.apply.staging import MOST_COLUMNS, Bound, is_prunable, read
 from dbt_ivm.refresh.state import LOG_MODE
 from dbt_ivm.render.merge import case, equal, number
 from dbt_ivm.render.query import sql_text
+from dbt_ivm.storage.layout import Shape
 
 EXAMPLE = f"{names.PREFIX}example"
 
 
 def look_at_stored(ctx: ApplyContext, kept_as: str) -> str:
-    """One row: a new identity that a stored row has, dead or live, or NULL: mostly there is none, and that is proof.
+    """One row: a new identity that a stored row has, dead or live, or NULL: mostly there is none, and that is proof."""
+    return sql_text(_stored_identity(ctx, kept_as, live=()))
 
-    As long as the range of all stored keys is not known it is read along.
+
+def asks_for_range(ctx: ApplyContext) -> bool:
+    """Whether the range of all stored keys is of use and not known yet."""
+    is_of_use = ctx.layout.shape is Shape.KEYED and not ctx.believes_keys and bool(_ranged(ctx))
+    return is_of_use and ctx.state.seen is None
+
+
+def with_stored_range(ctx: ApplyContext, facts: exp.Select) -> exp.Select:
+    """The row of facts and the range of all stored keys.
+
+    Delta answers plain MIN and MAX of a whole table from its statistics.  So there is no condition, which is sound:
+    the state row has NULLs there, and dead rows only widen the range.
     """
-    found = _stored_identity(ctx, kept_as, live=())
-    if ctx.state.seen is not None:
-        return sql_text(found)
-    facts: dict[str, exp.Expr] = {}
-    for position, column in enumerate(_ranged(ctx), 1):
-        facts[f"low_{position}"] = nodes.cast(exp.Min(this=nodes.column(column)), "string")
-        facts[f"high_{position}"] = nodes.cast(exp.Max(this=nodes.column(column)), "string")
-    facts = facts or {"rows": exp.Count(this=exp.Star())}
-    every = exp.Select(expressions=[exp.Alias(this=v, alias=nodes.name(n)) for n, v in facts.items()])
-    every = every.from_(ctx.storage.table(), copy=False)
-    every = every.where(equal(nodes.column(names.PART), names.DATA_PART), copy=False)
-    select = exp.Select(expressions=[nodes.column(EXAMPLE, "taken"), *(nodes.column(n, "seen") for n in facts)])
-    select = select.from_(nodes.aliased(found, "taken"), copy=False)
+    pairs = [
+        (f"{end}_{position}", exp.Alias(this=call(this=nodes.column(column)), alias=nodes.name(f"{end}_{position}")))
+        for position, column in enumerate(_ranged(ctx), 1)
+        for end, call in (("stored_low", exp.Min), ("stored_high", exp.Max))
+    ]
+    every = exp.Select(expressions=[alias for _, alias in pairs]).from_(ctx.storage.table(), copy=False)
+    shown: list[exp.Expr] = [nodes.column(e.alias, "facts") for e in facts.expressions]
+    for name, _ in pairs:
+        shown.append(exp.Alias(this=nodes.cast(nodes.column(name, "seen"), "string"), alias=nodes.name(name)))
+    select = exp.Select(expressions=shown).from_(nodes.aliased(facts, "facts"), copy=False)
     select.append("joins", exp.Join(this=nodes.aliased(every, "seen"), kind="CROSS"))
-    return sql_text(select)
+    return select
 
 
-def read_seen(ctx: ApplyContext, row: Mapping[str, Any]) -> dict[str, tuple[str, str]] | None:
-    """The range of all stored keys in that row; None when it is known already or there is no row."""
-    if ctx.state.seen is not None:
+def read_stored_range(ctx: ApplyContext, row: Mapping[str, Any]) -> dict[str, tuple[str, str]] | None:
+    """The range of all stored keys in that row; None when it was not asked for."""
+    if not asks_for_range(ctx):
         return None
     types, found = _types(ctx), {}
     for position, column in enumerate(_ranged(ctx), 1):
-        bound = read_bound(column, types[column], row[f"low_{position}"], row[f"high_{position}"])
+        bound = read_bound(column, types[column], row[f"stored_low_{position}"], row[f"stored_high_{position}"])
         if bound:
             found[column] = (bound.low, bound.high)
     return found
