@@ -26,6 +26,11 @@ class Stages:
         self.last_stage = -1
         self.take()
 
+    @property
+    def jobs(self) -> int:
+        """Jobs started in this session so far."""
+        return int(self.context.dagScheduler().numTotalJobs())
+
     def take(self) -> Work:
         """The work of the stages that are new since the last call."""
         self.context.listenerBus().waitUntilEmpty()
