@@ -1,7 +1,24 @@
 {#- What other systems do to the sources before a run. -#}
 {% macro stage_round(round) %}
-  {%- if execute and flags.WHICH in ('run', 'build') and round is not none -%}
-    {%- for statement in ivm_integration.round_statements(round | int) -%}
+  {%- if round is not none -%}
+    {%- do ivm_integration.run_statements(ivm_integration.round_statements(round | int)) -%}
+  {%- endif -%}
+{% endmacro %}
+
+
+{#- The same for the sources of models/patterns: round 0 creates them. -#}
+{% macro stage_patterns(round) %}
+  {%- if round is not none and round | int == 0 -%}
+    {%- do ivm_integration.run_statements(ivm_integration.pattern_sources()) -%}
+  {%- elif round is not none -%}
+    {%- do ivm_integration.run_statements(ivm_integration.pattern_changes(round | int)) -%}
+  {%- endif -%}
+{% endmacro %}
+
+
+{% macro run_statements(statements) %}
+  {%- if execute and flags.WHICH in ('run', 'build') -%}
+    {%- for statement in statements -%}
       {%- do run_query(statement) -%}
     {%- endfor -%}
   {%- endif -%}

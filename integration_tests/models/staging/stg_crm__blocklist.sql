@@ -1,0 +1,3 @@
+select lower(trim(email)) as email, reason
+from {{ source('crm', 'blocklist') }}
+where email is not null

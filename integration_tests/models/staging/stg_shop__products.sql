@@ -1,0 +1,2 @@
+select product_id, sku, market, title, coalesce(category, 'other') as category
+from {{ source('shop', 'products') }}

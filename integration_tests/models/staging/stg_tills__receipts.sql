@@ -1,0 +1,1 @@
+select receipt, store, sold_on, total from {{ source('tills', 'receipts') }}
