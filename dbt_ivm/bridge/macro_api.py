@@ -15,6 +15,8 @@ def functions() -> dict[str, Any]:
         "explain": _guarded(_explain),
         "dry_run": _guarded(_dry_run),
         "compact": _guarded(_compact),
+        "history": _guarded(_history),
+        "is_up_to_date": _guarded(_is_up_to_date),
         "model_names": _guarded(_model_names),
         "storage_identifier": storage_identifier,
         "bag_difference": _guarded(_bag_difference),
@@ -135,6 +137,37 @@ def _compact(
     """Compact one model's storage table now; says what happened."""
     text: str = _refresher(adapter, model, sql, relation, graph, flags).compact_now()
     return text
+
+
+def _history(
+    adapter: Any,
+    model: Mapping[str, Any],
+    sql: str,
+    relation: Any,
+    graph: Mapping[str, Any],
+    flags: Mapping[str, Any],
+    limit: int = 20,
+) -> list[dict[str, Any]]:
+    """A line per commit of the model's storage table, newest first; none when it is not built yet."""
+    from dbt_ivm.bridge.history import history
+
+    refresher = _refresher(adapter, model, sql, relation, graph, flags)
+    if not refresher.request.storage_exists:
+        return []
+    return history(refresher.engine, refresher.request.storage, int(limit))
+
+
+def _is_up_to_date(
+    adapter: Any, model: Mapping[str, Any], sql: str, relation: Any, graph: Mapping[str, Any], flags: Mapping[str, Any]
+) -> str:
+    """Empty when a refresh now would find nothing to do; otherwise what it would do."""
+    refresher = _refresher(adapter, model, sql, relation, graph, flags)
+    if not refresher.request.storage_exists:
+        return "not built yet"
+    decision = refresher.decide(refresher.prepare())
+    if decision.strategy == "none":
+        return ""
+    return f"the next refresh is {decision.strategy}" + (f" because {decision.reason}" if decision.reason else "")
 
 
 def _sources_without_feed(adapter: Any, graph: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -338,6 +338,7 @@ class Refresher:
             rows=stored.rows if stored and decision.strategy == INCREMENTAL else None,
             distrusted=prepared.distrusted,
             is_empty_build=self.request.is_empty_run,
+            reason=decision.reason,
             mode=self._mode(prepared),
             epoch=known.epoch if known and decision.strategy == INCREMENTAL else (stored.version if stored else -1) + 1,
             **(log_so_far(known) if known and decision.strategy == INCREMENTAL else {}),

@@ -51,6 +51,7 @@ class State:
         refreshes: how many commits by log came since the table was last rewritten.
         seen: smallest and largest value of key columns since then, when known (refresh/apply/seen.py).
         dangling: rows that reference no row, by the name of the foreign key's edge; not told when not counted.
+        reason: why that commit rebuilt the table, for ``ivm_history``.
     """
 
     seq: int
@@ -68,6 +69,7 @@ class State:
     refreshes: int = 0
     seen: dict[str, tuple[str, str]] | None = None
     dangling: dict[str, int] = field(default_factory=dict)
+    reason: str = ""
 
     def to_json(self) -> str:
         """The text in the state row."""
@@ -87,6 +89,7 @@ class State:
             "refreshes": self.refreshes,
             "seen": self.seen,
             "dangling": self.dangling,
+            "reason": self.reason,
             "counts": self.counts.as_dict() if self.counts else None,
         }
         return json.dumps(document, sort_keys=True)
@@ -119,6 +122,7 @@ class State:
                 refreshes=document["refreshes"],
                 seen={c: (low, high) for c, (low, high) in document["seen"].items()} if document["seen"] else None,
                 dangling={edge: int(rows) for edge, rows in document["dangling"].items()},
+                reason=str(document.get("reason") or ""),
             )
         except UnreadableState:
             raise

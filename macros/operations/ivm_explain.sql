@@ -25,5 +25,6 @@
   {%- set relation = dbt_ivm.ivm_relation_of(node) -%}
   {%- set existing = adapter.get_relation(database=relation.database, schema=relation.schema, identifier=relation.identifier) -%}
   {%- set asked = dbt_ivm.ivm_flags(relation, existing, false) -%}
-  {{ return(modules.ivm[what](adapter, node, modules.ivm.compiled(ref, node.unique_id), relation, graph, asked)) }}
+  {%- set sql = modules.ivm.compiled(ref, node.unique_id) -%}
+  {{ return(modules.ivm[what](adapter, node, sql, relation, graph, asked, **kwargs)) }}
 {% endmacro %}
