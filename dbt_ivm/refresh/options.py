@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from dbt_ivm.errors import UserError
+from dbt_ivm.optimizer import RULES
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "refresh": ("auto", "incremental", "strict", "full"),
@@ -17,7 +18,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "auxiliary": ("auto", "off"),
 }
 #: Options that are a list of words.
-LISTS: dict[str, tuple[str, ...]] = {"rules_off": ("contract_lookups", "flatten_joins", "prune_columns")}
+LISTS: dict[str, tuple[str, ...]] = {"rules_off": tuple(sorted(rule.__name__ for rule in RULES))}
 #: Options that are a number, with their smallest and largest value.
 NUMBERS: dict[str, tuple[float, float]] = {"compact_at": (0.0, 1.0)}
 #: Keys of meta.ivm that describe the relation as a source of others.
