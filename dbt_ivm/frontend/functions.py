@@ -63,6 +63,15 @@ def function_names(node: exp.Expr) -> frozenset[str]:
     return frozenset(n.lower() for n in node.sql_names()) if isinstance(node, exp.Func) else frozenset()
 
 
+def over_no_rows(node: exp.Expr) -> exp.Expr:
+    """What an aggregate function is over no rows: counts are 0, lists are empty, the others are NULL."""
+    if isinstance(node, (exp.Count, exp.CountIf, exp.ApproxDistinct)) or "regr_count" in function_names(node):
+        return exp.Literal.number(0)
+    if isinstance(node, LISTED):
+        return exp.Array(expressions=[])
+    return exp.Null()
+
+
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether the node is an aggregate function call, known or not."""
     if isinstance(node, exp.AggFunc):

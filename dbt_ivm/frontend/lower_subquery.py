@@ -245,12 +245,12 @@ def _grouped_inner(scope: Scope, query: exp.Expr) -> tuple[Inner, exp.Expr] | No
 
 def _over_no_rows(value: exp.Expr) -> exp.Expr:
     """The expression with its aggregates as they are over no rows."""
-    from dbt_ivm.frontend.functions import is_aggregate
+    from dbt_ivm.frontend.functions import is_aggregate, over_no_rows
 
     def empty(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, (exp.Count, exp.CountIf, exp.ApproxDistinct)):
-            return exp.Literal.number(0)
-        return exp.Null() if is_aggregate(node) or isinstance(node, exp.Filter) else node
+        while isinstance(node, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)):
+            node = node.this
+        return over_no_rows(node) if is_aggregate(node) else node
 
     return value.copy().transform(empty)
 

@@ -70,6 +70,11 @@ MODELS: dict[str, tuple[str, str]] = {
         f" from {CUSTOMER} c",
         "merge by key",
     ),
+    "lists_over_no_rows": (
+        f"select c.id, (select sort_array(collect_list(o.amount)) from {ORDERS} o where o.customer_id = c.id) as amounts,"
+        f" (select size(collect_set(e.kind)) from {EVENTS} e where e.id = c.id) as kinds from {CUSTOMER} c",
+        "merge by key",
+    ),
     "above_average": (
         f"select customer_id, sum(amount) as total from {ORDERS} group by customer_id"
         f" having sum(amount) >= (select avg(amount) from {ORDERS})",
