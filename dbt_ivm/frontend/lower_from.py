@@ -28,7 +28,8 @@ from dbt_ivm.operators import (
     UnionAll,
     references,
 )
-from dbt_ivm.types import element_type, infer
+from dbt_ivm.nested_types import element_type
+from dbt_ivm.types import infer
 
 #: Generators: how many leading columns are positions, and whether rows without elements are kept.
 GENERATORS: dict[type[exp.Expr], tuple[bool, bool]] = {

@@ -32,7 +32,14 @@ def parse(sql: str) -> exp.Query:
         raise Refusal("unparsable", query.sql(dialect="spark")[:60])
     if not isinstance(query, exp.Query):
         raise UserError("IVM_NOT_A_QUERY", f"a model must be a SELECT, found {query.key.upper()}")
-    return query
+    return query.transform(_kept, copy=False)
+
+
+def _kept(node: exp.Expr) -> exp.Expr:
+    """Functions that the parser knows and its Spark dialect does not write."""
+    if isinstance(node, exp.ParseJSON):
+        return exp.Anonymous(this="PARSE_JSON", expressions=[node.this])
+    return node
 
 
 def line_of(node: exp.Expr) -> int | None:
