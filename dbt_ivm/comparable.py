@@ -3,6 +3,7 @@
     map<k,v>            its entries, sorted: two maps with the same entries are one value, whatever their order
     variant             its JSON and its schema
     float, double       its text, which tells -0.0 from 0.0 and gives every value, NaN too, once
+    collated string     its bytes
     array, struct       the same of what is inside, where something inside needs it
 
 GROUP BY, joins and `<=>` take -0.0 and 0.0 for one value, which other expressions tell apart, and reject most maps and
@@ -19,7 +20,7 @@ from sqlglot import exp
 
 from dbt_ivm import names, nodes
 from dbt_ivm.nested_types import element_type, map_types, struct_fields
-from dbt_ivm.types import is_floating
+from dbt_ivm.types import COLLATED, is_floating
 
 VARIANT = "variant"
 
@@ -63,6 +64,8 @@ def same(left: exp.Expr, right: exp.Expr, kind: str, exact: bool = True) -> exp.
 def _form(value: exp.Expr, kind: str, exact: bool, depth: int) -> exp.Expr | None:
     if is_floating(kind):
         return nodes.cast(value, "string") if exact else None
+    if COLLATED in kind and kind.startswith("string"):
+        return nodes.cast(value, "binary") if exact else None
     if kind == VARIANT:
         return _struct([_call("TO_JSON", value), _call("SCHEMA_OF_VARIANT", value.copy())])
     element = element_type(kind)

@@ -19,13 +19,15 @@ from typing import Any
 from sqlglot import exp, parse_one
 
 from dbt_ivm import nodes
-from dbt_ivm.nested_types import element_type, function_type, map_types, struct_fields
+from dbt_ivm.function_types import function_type
+from dbt_ivm.nested_types import element_type, map_types, struct_fields
 
 INTEGRAL = ("tinyint", "smallint", "int", "bigint")
 FLOATING = ("float", "double")
 #: Decimal digits that hold every value of an integral type (Spark's DecimalType.forType).
 INTEGRAL_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 ALIASES = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "real": "float"}
+COLLATED = " collate "
 TIMES = frozenset(("date", "timestamp", "timestamp_ntz"))
 MAX_PRECISION = 38
 MIN_ADJUSTED_SCALE = 6
@@ -55,6 +57,15 @@ def is_integral(type_name: str) -> bool:
 
 def is_interval(type_name: str) -> bool:
     return type_name.startswith("interval")
+
+
+def is_storable(type_name: str) -> bool:
+    """Whether Delta stores values of this type.
+
+    >>> is_storable("interval day"), is_storable("string collate utf8_lcase"), is_storable("array<string>")
+    (False, False, True)
+    """
+    return not is_interval(type_name) and COLLATED not in type_name
 
 
 def is_floating(type_name: str) -> bool:
@@ -109,7 +120,17 @@ def _told(node: exp.Expr, position: int) -> str:
     return text if text and " " not in text.partition("<")[0] else ""
 
 
+def _struct(node: exp.Expr, columns: Mapping[str, str]) -> str:
+    pairs = list(zip(node.expressions[::2], node.expressions[1::2], strict=True))
+    kinds = [infer(value, columns) for _, value in pairs]
+    if not kinds or "" in kinds or not all(isinstance(name, exp.Literal) for name, _ in pairs):
+        return ""
+    return f"struct<{','.join(f'{name.name.lower()}:{kind}' for (name, _), kind in zip(pairs, kinds, strict=True))}>"
+
+
 def _function(node: exp.Expr, columns: Mapping[str, str]) -> str:
+    if "named_struct" in function_names(node):
+        return _struct(node, columns)
     for name in function_names(node) & TOLD.keys():
         return _told(node, TOLD[name])
     given = [] if isinstance(node, exp.Anonymous) else [node.this]
@@ -245,12 +266,15 @@ def _coalesce(node: exp.Expr, columns: Mapping[str, str]) -> str:
 
 
 def _string(node: exp.Expr, columns: Mapping[str, str]) -> str:
-    return "binary" if infer(node.this, columns) == "binary" else "string"
+    kind = infer(node.this, columns)
+    return kind if kind == "binary" or COLLATED in kind else "string"
 
 
 def _concat(node: exp.Expr, columns: Mapping[str, str]) -> str:
     """Of texts a text, of binaries a binary, of arrays an array."""
     kinds = [infer(e, columns) for e in node.expressions]
+    if any(COLLATED in k for k in kinds):
+        return ""
     if "string" in kinds:
         return "string"
     if "" in kinds or any(element_type(k) or k == "binary" for k in kinds):
@@ -299,17 +323,6 @@ def _map(node: exp.Expr, columns: Mapping[str, str]) -> str:
     return f"map<{key},{value}>" if key and value else ""
 
 
-def _struct(node: exp.Expr, columns: Mapping[str, str]) -> str:
-    fields = []
-    for item in node.expressions:
-        value = item.expression if isinstance(item, exp.PropertyEQ) else item.unalias()
-        kind = infer(value, columns)
-        if not kind or not item.alias_or_name:
-            return ""
-        fields.append(f"{item.alias_or_name.lower()}:{kind}")
-    return f"struct<{','.join(fields)}>" if fields else ""
-
-
 _RULES: dict[type[exp.Expr], Callable[[Any, Mapping[str, str]], str]] = {
     exp.Column: _column,
     exp.Literal: _literal,
@@ -334,9 +347,9 @@ _RULES: dict[type[exp.Expr], Callable[[Any, Mapping[str, str]], str]] = {
     exp.Round: _round,
     **{kind: _whole for kind in (exp.Floor, exp.Ceil)},
     exp.Exists: _boolean,
+    exp.Collate: lambda node, columns: f"string{COLLATED}{node.expression.name.lower()}",
     exp.Bracket: _item,
     exp.Dot: _field,
     exp.Array: _array,
     **{kind: _map for kind in (exp.Map, exp.VarMap)},
-    exp.Struct: _struct,
 }

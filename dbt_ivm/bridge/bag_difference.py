@@ -1,7 +1,8 @@
 """Bag equality as one query: rows (with multiplicities) of one side that the other does not have.
 
 EXCEPT compares sets and row counts miss swapped rows; grouping both sides by all columns and comparing counts finds
-one extra, one missing and one duplicated row.  Values are equal when SQL says so, maps when their entries are.  With a tolerance, rows are paired
+one extra, one missing and one duplicated row.  Values are equal when SQL says so,
+maps when their entries are.  With a tolerance, rows are paired
 by their other columns and the order of their floating-point ones, and each pair may differ by that relative amount.
 """
 

@@ -42,7 +42,9 @@ def reached_keys(ctx: DeltaContext, lookup: Lookup) -> list[Operator]:
         return []
     if lookup.reach is Reach.REPLACED:
         found = replaced_keys(ctx, lookup)
-        return [found] if isinstance(found, Operator) else _values(ctx, lookup, _is_replaced, _carried_keys(ctx, lookup))
+        return (
+            [found] if isinstance(found, Operator) else _values(ctx, lookup, _is_replaced, _carried_keys(ctx, lookup))
+        )
     carried = _carried_keys(ctx, lookup)
     if lookup.reach is Reach.ALL:
         if carried is not None:

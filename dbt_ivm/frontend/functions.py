@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from dbt_ivm.types import function_names
-
 TIME_FUNCTIONS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentDatetime, exp.CurrentTime)
 TIME_NAMES = frozenset("now curdate current_date current_timestamp localtimestamp current_time unix_timestamp".split())
 

@@ -13,7 +13,8 @@ from sqlglot import exp
 
 from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.parse import line_of
-from dbt_ivm.nested_types import MAKES_MAPS, holds_map, is_cut
+from dbt_ivm.function_types import MAKES_MAPS
+from dbt_ivm.nested_types import holds_map, is_cut
 from dbt_ivm.operators import Aggregate, Generate, Operator, Project, Scan, UnionAll, Windowing
 from dbt_ivm.operators.base import text
 from dbt_ivm.optimizer.prune_columns import prune_columns

@@ -17,13 +17,12 @@ from dbt_ivm.frontend.functions import (
     ORDER_DEPENDENT_NAMES,
     RECOMPUTABLE,
     RECOMPUTABLE_NAMES,
-    function_names,
     is_aggregate,
 )
 from dbt_ivm.frontend.lower import Lowering
 from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.operators import Aggregate, Join, Measure, OneRow, Operator, Project, Projection, UnionAll, col
-from dbt_ivm.types import decimal_of, infer, is_floating, is_integral, is_interval
+from dbt_ivm.types import decimal_of, function_names, infer, is_floating, is_integral, is_interval
 
 Outputs = list[tuple[str, exp.Expr]]
 

@@ -12,6 +12,7 @@ from dbt_ivm import nodes
 from dbt_ivm.errors import Refusal, UserError
 from dbt_ivm.frontend.lower import Lowering, Rows
 from dbt_ivm.frontend.parse import line_of
+from dbt_ivm.nested_types import holds_map
 from dbt_ivm.operators import (
     Aggregate,
     Column,
@@ -26,7 +27,6 @@ from dbt_ivm.operators import (
     UnionAll,
     col,
 )
-from dbt_ivm.nested_types import holds_map
 from dbt_ivm.types import widest
 
 

@@ -87,7 +87,8 @@ CONSTRUCTS: dict[str, Construct] = {
     ),
     "window_place": _full("window functions in other places", "a window function cannot stand here"),
     "set_operation": _full(
-        "set operations BY NAME, of maps, or of types that have no common one", "this set operation has no incremental rule",
+        "set operations BY NAME, of maps, or of types that have no common one",
+        "this set operation has no incremental rule",
         "cast both sides to one type",
     ),
     "grouping_sets": _full("GROUP BY WITH TOTALS", "this form of GROUP BY has no incremental rule"),

@@ -245,7 +245,9 @@ class Renderer:
         alias = self.alias("t")
         table = _pinned(source, version)
         table.set("alias", nodes.alias(alias))
-        columns = {f.name: _qualified(f.column, alias) if f.type == "string" else nodes.null(f.type) for f in plan.fields}
+        columns = {
+            f.name: _qualified(f.column, alias) if f.type == "string" else nodes.null(f.type) for f in plan.fields
+        }
         return Block(columns, (Source(alias, table),), (exp.false(),)).select()
 
     def one_row(self, plan: OneRow) -> Block:

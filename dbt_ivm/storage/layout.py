@@ -23,7 +23,7 @@ from dbt_ivm.comparable import is_comparable
 from dbt_ivm.nodes import replace_columns
 from dbt_ivm.operators import Aggregate, Filter, Operator, Project, Projection, col
 from dbt_ivm.storage.measures import StoredMeasures, store_measures
-from dbt_ivm.types import is_interval
+from dbt_ivm.types import is_storable
 
 #: Names that can be listed in a table property.
 SIMPLE_NAME = re.compile(r"\w+$")
@@ -87,7 +87,7 @@ def choose_layout(plan: Operator, tables: tuple[Table, ...], fast_float_sums: bo
         if _is_storable(groups):
             return groups
     identified = identify(plan, tables)
-    if identified is None or any(is_interval(c.type) for c in identified.plan.columns):
+    if identified is None or not all(is_storable(c.type) for c in identified.plan.columns):
         facade = tuple(Projection(n, col(n)) for n in plan.column_names)
         return Layout(Shape.BAG, plan, (), facade)
     hidden = [n for n in identified.plan.column_names if n not in plan.column_names]
@@ -103,9 +103,9 @@ def choose_layout(plan: Operator, tables: tuple[Table, ...], fast_float_sums: bo
 
 
 def _is_storable(layout: Layout) -> bool:
-    """Delta stores no intervals: where one is kept per group, only what the query makes of it can be stored."""
+    """Delta stores no intervals and no collated strings; of groups with one, what the query makes of it."""
     partials = layout.measures.partials if layout.measures is not None else ()
-    return not any(is_interval(kind) for kind in (*layout.types.values(), *(p.type for p in partials)))
+    return all(is_storable(kind) for kind in (*layout.types.values(), *(p.type for p in partials)))
 
 
 @dataclass(frozen=True)

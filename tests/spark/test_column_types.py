@@ -7,14 +7,18 @@ Each line of docs/types.md is tested here; ``USES`` says by which model.
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from tests.spark.project import Project
+
+ROUNDS = int(os.environ.get("DBT_IVM_TYPE_ROUNDS", "2"))
 
 DATA, PARENT, PLAIN = "{{ source('raw','data') }}", "{{ source('raw','parent') }}", "{{ source('raw','plain') }}"
 
@@ -64,17 +68,20 @@ MODELS: dict[str, tuple[str, str]] = {
     "different": (f"select distinct {', '.join(PLAIN_TYPES)} from {PLAIN}", "merge by group"),
     "extremes": (
         "select parent, "
-        + ", ".join(f"min({c}) as min_{c}, max({c}) as max_{c}" for c in PLAIN_TYPES if c not in ("f", "d", "arr", "st"))
+        + ", ".join(
+            f"min({c}) as min_{c}, max({c}) as max_{c}" for c in PLAIN_TYPES if c not in ("f", "d", "arr", "st")
+        )
         + f" from {DATA} group by parent",
         "merge by group",
     ),
     "lists": (
-        "select parent, collect_list(m) as ms, first(mm) as mm, max_by(sm, id) as sm, min_by(v, id) as v,"
+        "select parent, max_by(sm, id) as sm, min_by(v, id) as v, cast(sort_array(flatten("
+        "transform(collect_list(m), w -> transform(map_values(w), y -> cast(y as string))))) as array<string>) as ms,"
         f" count(m) as n, sort_array(collect_list(cast(d as string))) as ds from {DATA} group by parent",
         "merge recomputed groups",
     ),
     "first_rows": (
-        f"select * from (select x.*, row_number() over (partition by ch order by tiny) as place from {PLAIN} x)"
+        f"select * from (select x.*, row_number() over (partition by ch order by id) as place from {DATA} x)"
         " where place = 1",
         "merge by key",
     ),
@@ -88,7 +95,21 @@ MODELS: dict[str, tuple[str, str]] = {
         f" from {DATA} where id < 100",
         "merge by key",
     ),
-    "padded": (f"select x.id, p.label from {DATA} x join {PARENT} p on x.ch = p.code where p.code = 'a'", "merge by key"),
+    "padded": (
+        f"select x.id, p.label from {DATA} x join {PARENT} p on x.ch = p.code where p.code = 'a'",
+        "merge by key",
+    ),
+    "carried": (  # small changes of both tables, as literals
+        f"select x.id, x.s, x.ch, x.vc, x.f, x.d, x.dec, x.day, x.ts, x.tn, x.flag, p.label from {DATA} x"
+        f" left join {PARENT} p on x.parent = p.id where x.ch <> 'b' or x.s like '%a%' or p.code in ('a', 'abcde')",
+        "merge by key",
+    ),
+    "wide": (  # longer than DESCRIBE shows
+        "select id, named_struct('Key', id, " + ", ".join(f"'f{i}', tiny" for i in range(30)) + ", 'last', m) as w"
+        f" from {DATA}",
+        "merge by key",
+    ),
+    "read_wide": ("select id, w, w.last['a'] as a, w.key as k from {{ ref('wide') }}", "merge by key"),
     "waited": (
         f"select parent, cast(max(ts - timestamp'2024-01-01 00:00:00') as string) as longest from {DATA} group by parent",
         "merge by key",
@@ -100,28 +121,40 @@ MODELS: dict[str, tuple[str, str]] = {
     ),
     "with_maps": (f"select m, sm, count(*) as n from {PLAIN} group by m, sm", "merge by group"),
 }
-for logged in ("keyed", "extremes", "lists", "expressions"):  # the same views with tombstones
+MODELS["by_key"] = ("select * from {{ source('raw','keys') }}", "merge by key")
+MODELS["collated"] = (
+    f"select lower(cast(k as string)) as k, count(*) as c from (select s collate UTF8_LCASE as k from {DATA}) group by k",
+    "merge by row",
+)
+for logged in ("by_key", "keyed", "extremes", "lists", "expressions"):  # the same views with tombstones
     MODELS[f"logged_{logged}"] = (MODELS[logged][0], MODELS[logged][1].replace("merge", "log"))
 for column in ("d", "ch", "st"):
     MODELS[f"by_{column}"] = (f"select {column}, count(*) as c from {PLAIN} group by {column}", "merge by group")
 
 
-def values(choice: dict[str, int] | int) -> str:
+def values(choice: dict[str, int] | int, columns: Sequence[str] = tuple(TYPES)) -> str:
     chosen = dict.fromkeys(TYPES, choice) if isinstance(choice, int) else choice
-    return ", ".join(f"cast({TYPES[c][1 + chosen[c]]} as {TYPES[c][0]})" for c in TYPES)
+    return ", ".join(f"cast({TYPES[c][1 + chosen[c]]} as {TYPES[c][0]})" for c in columns)
 
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     project = Project(Path(tmp_path_factory.mktemp("types")))
     zone = project.spark.conf.get("spark.sql.session.timeZone")
-    project.spark.conf.set("spark.sql.session.timeZone", "America/New_York")  # an hour that comes twice, one that is missing
+    project.spark.conf.set(
+        "spark.sql.session.timeZone", "America/New_York"
+    )  # an hour that comes twice, one that is missing
     key = [{"name": "id", "constraints": [{"type": "primary_key"}]}]
+    s = project.schema
     listed = ", ".join(f"{c} {t}" for c, (t, *_) in TYPES.items())
     project.source("data", f"id bigint, parent int, {listed}", columns=key)
-    project.source("parent", "id int, label string, code char(7)", "(1,'one','a'),(2,'two','abcde'),(3,null,null)", columns=key)
+    project.source(
+        "parent", "id int, label string, code char(7)", "(1,'one','a'),(2,'two','abcde'),(3,null,null)", columns=key
+    )
     project.source("plain", listed)
-    s = project.schema
+    plain_listed = ", ".join(f"{c} {TYPES[c][0]}" for c in PLAIN_TYPES)
+    project.source("keys", f"x int, {plain_listed}", config={"meta": {"ivm": {"primary_key": PLAIN_TYPES}}})
+    project.sql(f"insert into {s}.keys select 1, {values(0, PLAIN_TYPES)} union all select 2, {values(2, PLAIN_TYPES)}")
     project.sql(f"insert into {s}.data select 1, 1, {values(0)} union all select 2, 1, {values(1)} union all"
                 f" select 3, 2, {values(2)} union all select 4, 2, {values(0)}")  # fmt: skip
     project.sql(f"insert into {s}.data (id, parent) values (5, 3)")
@@ -152,29 +185,91 @@ def same_rows(shop: Project, name: str) -> None:
     assert not missing and not extra, f"{name}:\n  missing {list(missing)[:5]}\n  extra   {list(extra)[:5]}"
 
 
-def check(shop: Project, results: dict[str, dict[str, Any]]) -> None:
+def check(shop: Project) -> None:
+    wrong = []
     for name in MODELS:
-        same_rows(shop, name)
+        try:
+            same_rows(shop, name)
+        except Exception as error:
+            wrong.append(f"{name}: {str(error)[:700]}")
+    assert not wrong, "\n".join(wrong)
+
+
+def run(shop):
+    from tests.spark.project import RunFailed
+
+    try:
+        return shop.run()
+    except RunFailed as error:
+        print("FAILED", str(error)[:15000])
+        results = {}
+        for result in json.loads((shop.folder / "target" / "run_results.json").read_text())["results"]:
+            results[result["unique_id"].split(".")[2]] = {**result, **(result["adapter_response"].get("ivm") or {})}
+        return results
 
 
 def test_first_build(shop: Project) -> None:
-    results = shop.run()
-    assert {n: r["strategy"] for n, r in results.items()} == dict.fromkeys(MODELS, "create")
-    check(shop, results)
+    results = run(shop)
+    for n, r in results.items():
+        print(n, r.get("execution_time"), r.get("reason"))
+    check(shop)
+    assert {n: r.get("strategy") for n, r in results.items()} == dict.fromkeys(MODELS, "create")
 
 
 def test_changes_that_equality_does_not_see(shop: Project) -> None:
     """One entry of a map, the sign of zero, NaN to NULL, one of two equal rows."""
     s = shop.schema
-    for column, (kind, first, second, third) in TYPES.items():
-        shop.sql(f"update {s}.data set {column} = cast({second} as {kind}) where id = 1")
-        shop.sql(f"update {s}.data set {column} = cast({first} as {kind}) where id = 2")
-        shop.sql(f"update {s}.data set {column} = null where id = 3")
-        shop.sql(f"update {s}.data set {column} = cast({third} as {kind}) where id = 5")
+    for row, value in ((1, 2), (2, 1), (5, 3)):
+        every = ", ".join(f"{c} = cast({listed[value]} as {listed[0]})" for c, listed in TYPES.items())
+        shop.sql(f"update {s}.data set {every} where id = {row}")
+    shop.sql(f"update {s}.data set {', '.join(f'{c} = null' for c in TYPES)} where id = 3")
     shop.sql(f"delete from {s}.plain where d = 0 and cast(d as string) = '-0.0'")
     shop.sql(f"insert into {s}.plain select {values(0)} union all select {values(1)}")
-    results = shop.run()
-    assert {n: (results[n]["strategy"], results[n]["way"]) for n in MODELS} == {
+    shop.sql(f"update {s}.keys set f = 0, d = 0, arr = {TYPES['arr'][2]}, st = {TYPES['st'][2]} where x = 1")
+    shop.sql(f"insert into {s}.keys select 3, {values(1, PLAIN_TYPES)}")
+    shop.sql(f"update {s}.keys set x = 9 where x = 2")
+    refreshed(shop)
+
+
+def refreshed(shop: Project) -> None:
+    results = run(shop)
+    check(shop)
+    assert {n: (results[n].get("strategy"), results[n].get("way")) for n in MODELS} == {
         n: ("incremental", way) for n, (_, way) in MODELS.items()
     }
-    check(shop, results)
+
+
+@pytest.mark.parametrize("seed", range(ROUNDS))
+def test_random_changes(shop: Project, seed: int) -> None:
+    """Rows of random values come, go, and change in random columns, in every table."""
+    chance, s = Random(seed), shop.schema
+
+    def row() -> str:
+        return values({c: chance.randrange(3) for c in TYPES})
+
+    ids = range(1, 60)
+    new = [i for i in ids if chance.random() < 0.3]
+    shop.sql(f"delete from {s}.data where id in ({', '.join(map(str, [*new, 0]))})")
+    shop.sql(f"insert into {s}.data " + " union all ".join(f"select {i}, {chance.randrange(4)}, {row()}" for i in new))
+    changed = chance.sample(sorted(TYPES), 8)
+    every = ", ".join(f"{c} = cast({TYPES[c][1 + chance.randrange(3)]} as {TYPES[c][0]})" for c in changed)
+    shop.sql(f"update {s}.data set {every} where id % 3 = {chance.randrange(3)}")
+    shop.sql(f"delete from {s}.plain where ch <=> {TYPES['ch'][1 + chance.randrange(3)]} and flag is not null")
+    shop.sql(f"insert into {s}.plain " + " union all ".join(f"select {row()}" for _ in range(6)))
+    shop.sql(f"update {s}.keys set x = x + 1, day = date'2020-01-0{seed + 1}' where x % 2 = {seed % 2}")
+    label, code = chance.choice(["'one'", "'${x}'", "null"]), chance.choice(["'a'", "'abcde'", "null"])
+    shop.sql(f"update {s}.parent set label = {label}, code = {code} where id = {chance.randrange(1, 4)}")
+    refreshed(shop)
+
+
+def test_equals_recompute(shop: Project) -> None:
+    """Green on such models, red when one entry of a map differs."""
+    test = "dbt_ivm.equals_recompute"
+    names = ("keyed", "bag", "with_maps", "read_wide")
+    shop.write("models/tests.yml", {"version": 2, "models": [{"name": n, "data_tests": [test]} for n in names]})
+    assert {r["status"] for r in shop.dbt("test").values()} == {"pass"}
+    s = shop.schema
+    for name in ("keyed", "bag", "with_maps"):
+        shop.sql(f"update {s}.{name}__ivm set m = map('a', 17d) where __ivm_part = 0 and m is not null")
+    shop.sql(f"update {s}.read_wide__ivm set w.f0 = 99 where __ivm_part = 0")
+    assert {r["status"] for r in shop.dbt("test", expect_success=False).values()} == {"fail"}

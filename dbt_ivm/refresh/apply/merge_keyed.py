@@ -46,7 +46,7 @@ def merge_keyed(ctx: ApplyContext) -> Applied:
     for column, name in [*written.items(), *((c, c) for c in payload)]:
         only_added = exp.Filter(this=first(col(column)), expression=exp.Where(this=positive.copy()))
         measures.append(Measure(name, only_added))
-    values = {k: source(n) for k, n in written.items()} | {c: source(c) for c in payload}
+    values: dict[str, exp.Expr] = {k: source(n) for k, n in [*written.items(), *((c, c) for c in payload)]}
     # without key columns there is one row at most, and none when the change nets to nothing: not a global aggregate
     by_key = Aggregate(net(ctx.required_change), identity, tuple(measures))
     using = ctx.with_state_row(ctx.query(by_key), by_key.column_names)
@@ -66,7 +66,7 @@ def merge_keyed(ctx: ApplyContext) -> Applied:
         when_matched(None, update({names.SEQ: double})),
         when_not_matched(
             exp.and_(ctx.is_data(), equal(added, 1), equal(removed, 0)),
-            ctx.inserted({k: source(k) for k in identity} | values),
+            ctx.inserted({**{k: source(k) for k in identity}, **values}),
         ),
         ctx.state_must_exist(),
         when_not_matched(exp.GT(this=added, expression=number(1)), insert({names.SEQ: double.copy()})),
