@@ -58,9 +58,10 @@ no table the planner could find:
 
 ## Data types
 
-Columns of type map or variant make a model full when the query uses them. Other columns of the same table may be of any
-type: unused columns are not read. SUM and AVG of float and double recompute affected groups by default;
-`meta.ivm.float_sums: fast` adjusts them, and the result may then differ from a recomputation in the last digits.
+Every type that Delta stores, nested ones, maps and variants too ([types.md](types.md)); an expression that may give a map or a
+variant needs a type that the planner knows. SUM and AVG of float and double recompute affected groups by default;
+`meta.ivm.float_sums: fast` adjusts them, and the result may then differ from a recomputation in the last digits (after NaN and
+infinities by more: types.md).
 
 ## Not checked
 

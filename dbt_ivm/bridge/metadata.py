@@ -11,7 +11,13 @@ from dbt_ivm import names
 from dbt_ivm.bridge.engine import Engine, EngineError
 from dbt_ivm.catalog.clock import CLOCK_STATEMENT, clock_kind
 from dbt_ivm.catalog.declared import ProjectKeys
-from dbt_ivm.catalog.describe import IDENTITY_PROPERTY, Description, describe_statement, read_description
+from dbt_ivm.catalog.describe import (
+    IDENTITY_PROPERTY,
+    Description,
+    describe_statement,
+    read_description,
+    types_statement,
+)
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog, Key, Table, View
 from dbt_ivm.cdc.change_feed import FEED_PROPERTY, HISTORY_LIMIT, pin_source
@@ -20,7 +26,9 @@ from dbt_ivm.cdc.files import files_statement, pin_files, pin_unknown
 from dbt_ivm.errors import Refusal, UserError
 from dbt_ivm.frontend.bind import table_names
 from dbt_ivm.frontend.parse import parse
+from dbt_ivm.nested_types import is_cut
 from dbt_ivm.refresh.state import MERGE_MODE, Pin, SourceChange, SourceState, State, UnreadableState
+from dbt_ivm.types import normalise
 
 MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "NoSuchTableException", "not found")
 
@@ -45,8 +53,16 @@ class MetadataReader:
                         "IVM_UNKNOWN_RELATION", f"the query reads {name}, which does not exist or cannot be read"
                     ) from error
                 raise
-            self.descriptions[name] = read_description(name, rows)
+            self.descriptions[name] = self._with_whole_types(read_description(name, rows))
         return self.descriptions[name]
+
+    def _with_whole_types(self, found: Description) -> Description:
+        cut = [c.name for c in found.columns if is_cut(c.type)]
+        if not cut:
+            return found
+        (row,) = self.engine.rows(types_statement(found.name, cut))
+        whole = {c: normalise(str(row[c])) for c in cut}
+        return replace(found, columns=tuple(replace(c, type=whole.get(c.name, c.type)) for c in found.columns))
 
     def catalog_of(self, sql: str) -> Catalog:
         """Every relation the query reads, views expanded to any depth.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from dbt_ivm.types import function_names
+
 TIME_FUNCTIONS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentDatetime, exp.CurrentTime)
 TIME_NAMES = frozenset("now curdate current_date current_timestamp localtimestamp current_time unix_timestamp".split())
 
@@ -54,13 +56,6 @@ RECOMPUTABLE_NAMES = frozenset(
 
 #: Aggregates that may arrive as a bare name; the aggregate rules decide about them.
 AGGREGATE_NAMES = RECOMPUTABLE_NAMES | UNSUPPORTED_AGGREGATES | ORDER_DEPENDENT_NAMES | GENERATOR_NAMES
-
-
-def function_names(node: exp.Expr) -> frozenset[str]:
-    """Names a call may have in the query, whether the parser has a class for the function or not."""
-    if isinstance(node, exp.Anonymous):
-        return frozenset((node.name.lower(),))
-    return frozenset(n.lower() for n in node.sql_names()) if isinstance(node, exp.Func) else frozenset()
 
 
 def over_no_rows(node: exp.Expr) -> exp.Expr:

@@ -10,6 +10,7 @@ from dbt_ivm import names
 from dbt_ivm.catalog.tables import Catalog, Table, View
 from dbt_ivm.errors import Refusal, UserError
 from dbt_ivm.frontend.bind import bind
+from dbt_ivm.frontend.known_types import refuse_unknown_maps
 from dbt_ivm.frontend.parse import line_of, parse
 from dbt_ivm.frontend.qualify import qualify
 from dbt_ivm.operators import Field, Operator, Project, Projection, Scan, col
@@ -143,7 +144,7 @@ def lower(sql: str, catalog: Catalog) -> Lowered:
     rows = lowering.query(qualify(bound))
     _refuse_duplicates(rows.visible)
     plan = Project(rows.plan, tuple(Projection(name, col(column)) for name, column in rows.outputs))
-    _refuse_uncomparable(plan, tuple(lowering.tables.values()))
+    refuse_unknown_maps(plan)
     return Lowered(plan, tuple(lowering.tables.values()), tuple(lowering.notes))
 
 
@@ -175,18 +176,3 @@ def _refuse_duplicates(visible: tuple[str, ...]) -> None:
     double = sorted({n for n in visible if visible.count(n) > 1})
     if double:
         raise UserError("IVM_DUPLICATE_COLUMN", f"the query returns {', '.join(double)} more than once; rename one")
-
-
-def _refuse_uncomparable(plan: Operator, tables: tuple[Table, ...]) -> None:
-    """Netting groups by the used columns; maps and variants cannot be compared in MERGE."""
-    from dbt_ivm.optimizer.prune_columns import prune_columns
-
-    def visit(operator: Operator) -> None:
-        if isinstance(operator, Scan):
-            for f in operator.fields:
-                if "map<" in f.type or "variant" in f.type:
-                    raise Refusal("map_or_variant", f"{operator.source}.{f.column} {f.type}")
-        for below in operator.inputs:
-            visit(below)
-
-    visit(prune_columns(plan))

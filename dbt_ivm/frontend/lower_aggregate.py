@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dbt_ivm import nodes
+from dbt_ivm.comparable import form, is_comparable
 from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.functions import (
     ANY_VALUE,
@@ -16,16 +17,19 @@ from dbt_ivm.frontend.functions import (
     ORDER_DEPENDENT_NAMES,
     RECOMPUTABLE,
     RECOMPUTABLE_NAMES,
-    function_names,
     is_aggregate,
 )
 from dbt_ivm.frontend.lower import Lowering
 from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.operators import Aggregate, Join, Measure, OneRow, Operator, Project, Projection, UnionAll, col
-from dbt_ivm.types import decimal_of, infer, is_floating, is_integral
+from dbt_ivm.types import decimal_of, function_names, infer, is_floating, is_integral, is_interval
 
 Outputs = list[tuple[str, exp.Expr]]
 
+#: Aggregates that are doubles whatever they are of.
+DOUBLE = (
+    exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop, exp.Corr, exp.CovarPop, exp.CovarSamp,
+)  # fmt: skip
 #: Functions about grouping sets.
 GROUPING = frozenset(("grouping", "grouping_id"))
 
@@ -185,17 +189,33 @@ def _plain_call(node: exp.Expr, types: dict[str, str]) -> exp.Expr:
     call = _call_without_filter(node)
     argument = call.this if isinstance(call.this, exp.Expr) else None
     kind = infer(argument, types) if argument is not None else ""
-    is_ordered = "map<" not in kind and "variant" not in kind
-    if isinstance(call, ANY_VALUE) and is_ordered:
-        return exp.Min(this=call.this)
-    if isinstance(call, LISTED) and is_ordered and not isinstance(argument, (exp.Order, exp.Distinct)):
-        return exp.Anonymous(this="SORT_ARRAY", expressions=[call])
-    if isinstance(call, BESIDE_EXTREMUM) and is_ordered and not call.expressions:
+    is_ordered = is_comparable(kind)
+    if isinstance(call, ANY_VALUE):
+        return exp.Min(this=call.this) if is_ordered else exp.ArgMin(this=call.this, expression=form(call.this, kind))
+    if isinstance(call, LISTED) and not isinstance(argument, (exp.Order, exp.Distinct)):
+        return exp.Anonymous(this="SORT_ARRAY", expressions=[call]) if is_ordered else _sorted_by_form(call, kind)
+    if isinstance(call, BESIDE_EXTREMUM) and not call.expressions:
         other = call.expression
         known = exp.Not(this=exp.Is(this=nodes.grouped(other), expression=exp.Null()))
-        both = exp.Anonymous(this="STRUCT", expressions=[other.copy(), call.this.copy()])
+        value = form(call.this.copy(), kind, exact=False)
+        both = exp.Anonymous(this="STRUCT", expressions=[other.copy(), value])
         return type(call)(this=call.this, expression=_when(known, both))
     return call
+
+
+def _sorted_by_form(call: exp.Expr, kind: str) -> exp.Expr:
+    """The list of values that SQL does not sort."""
+    left, right = exp.to_identifier("a"), exp.to_identifier("b")
+    here, there = form(left, kind), form(right, kind)
+    order = exp.Case(
+        ifs=[
+            exp.If(this=exp.LT(this=here, expression=there), true=exp.Neg(this=exp.Literal.number(1))),
+            exp.If(this=exp.GT(this=here.copy(), expression=there.copy()), true=exp.Literal.number(1)),
+        ],
+        default=exp.Literal.number(0),
+    )
+    compare = exp.Lambda(this=order, expressions=[left.copy(), right.copy()])
+    return exp.Anonymous(this="ARRAY_SORT", expressions=[call, compare])
 
 
 def _call_without_filter(node: exp.Expr) -> exp.Expr:
@@ -261,8 +281,18 @@ def result_type(call: exp.Expr, types: dict[str, str]) -> str:
     """Spark's type of an aggregate's result, or ``""``."""
     if isinstance(call, exp.Count):
         return "bigint"
+    if isinstance(call, exp.Anonymous) and call.expressions and isinstance(call.expressions[0], LISTED):
+        return result_type(call.expressions[0], types)
     argument = infer(call.this, types) if isinstance(call.this, exp.Expr) else ""
-    if isinstance(call, (exp.Min, exp.Max)):
+    if isinstance(call, (exp.Min, exp.Max, *BESIDE_EXTREMUM)):
+        return argument
+    if isinstance(call, DOUBLE):
+        return "double"
+    if isinstance(call, (exp.LogicalAnd, exp.LogicalOr)):
+        return "boolean"
+    if isinstance(call, LISTED):
+        return f"array<{argument}>" if argument else ""
+    if is_interval(argument) and isinstance(call, (exp.Sum, exp.Avg)):
         return argument
     decimal = decimal_of(argument)
     if isinstance(call, exp.Sum):

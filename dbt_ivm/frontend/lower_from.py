@@ -11,6 +11,7 @@ from dbt_ivm.frontend.lower_pivot import lower_pivot
 from dbt_ivm.frontend.lower_subquery import keep_rows
 from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.frontend.scope import Scope
+from dbt_ivm.nested_types import element_type
 from dbt_ivm.nodes import conjuncts
 from dbt_ivm.operators import (
     Column,
@@ -28,7 +29,7 @@ from dbt_ivm.operators import (
     UnionAll,
     references,
 )
-from dbt_ivm.types import element_type, infer
+from dbt_ivm.types import infer
 
 #: Generators: how many leading columns are positions, and whether rows without elements are kept.
 GENERATORS: dict[type[exp.Expr], tuple[bool, bool]] = {

@@ -12,6 +12,7 @@ from dbt_ivm import nodes
 from dbt_ivm.errors import Refusal, UserError
 from dbt_ivm.frontend.lower import Lowering, Rows
 from dbt_ivm.frontend.parse import line_of
+from dbt_ivm.nested_types import holds_map
 from dbt_ivm.operators import (
     Aggregate,
     Column,
@@ -65,8 +66,8 @@ def _same_types(query: exp.SetOperation, sides: list[Operator]) -> list[Operator
     first, other = sides
     kinds: list[str] = []
     for a, b in zip(first.columns, other.columns, strict=True):
-        if "map<" in a.type or "map<" in b.type:
-            raise Refusal("map_or_variant", f"{query.key.upper()} of {a.type}", line_of(query))
+        if holds_map(a.type) or holds_map(b.type):
+            raise Refusal("set_operation", f"{query.key.upper()} of {a.type}", line_of(query))
         common = a.type if a.type == b.type else widest([a.type, b.type])
         if not common and a.type != b.type:
             raise Refusal(

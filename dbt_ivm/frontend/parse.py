@@ -32,7 +32,22 @@ def parse(sql: str) -> exp.Query:
         raise Refusal("unparsable", query.sql(dialect="spark")[:60])
     if not isinstance(query, exp.Query):
         raise UserError("IVM_NOT_A_QUERY", f"a model must be a SELECT, found {query.key.upper()}")
+    for node in list(query.find_all(exp.ParseJSON, exp.Struct)):
+        call = _as_written(node)
+        if call is not None:
+            node.replace(call)
     return query
+
+
+def _as_written(node: exp.Expr) -> exp.Expr | None:
+    """Functions that the parser knows and its Spark dialect writes otherwise: names of fields keep their letters."""
+    if isinstance(node, exp.ParseJSON):
+        return exp.Anonymous(this="PARSE_JSON", expressions=[node.this])
+    fields = [(f.name, f.expression) for f in node.expressions if isinstance(f, exp.PropertyEQ) and f.name]
+    if not fields or len(fields) < len(node.expressions):
+        return None
+    named = [part for name, value in fields for part in (exp.Literal.string(name), value)]
+    return exp.Anonymous(this="NAMED_STRUCT", expressions=named)
 
 
 def line_of(node: exp.Expr) -> int | None:

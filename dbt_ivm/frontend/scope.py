@@ -23,11 +23,11 @@ from dbt_ivm.frontend.functions import (
     TIME_NAMES,
     UNSUPPORTED_AGGREGATES,
     WINDOW_NAMES,
-    function_names,
 )
 from dbt_ivm.frontend.lower import Lowering, Rows
 from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.operators import Clock, Join, OneRow, Operator, col
+from dbt_ivm.types import function_names
 
 
 class Scope:

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from dbt_ivm.comparable import form
 from dbt_ivm.operators import Operator, WindowFunction, Windowing, col
 from dbt_ivm.operators.bottom_up import bottom_up
 
@@ -43,15 +44,11 @@ def _settled(function: WindowFunction, window: Windowing) -> WindowFunction:
     order = call.args.get("order")
     ordered = list(order.expressions) if order is not None else []
     plain = {o.this.name for o in ordered if isinstance(o, exp.Ordered) and isinstance(o.this, exp.Column)}
-    others = [
-        c.name
-        for c in window.input.columns
-        if c.name not in plain and c.name not in window.partition and "map<" not in c.type and "variant" not in c.type
-    ]
+    others = [c for c in window.input.columns if c.name not in plain and c.name not in window.partition]
     if not others:
         return function
     settled = call.copy()
-    more = [exp.Ordered(this=col(n), nulls_first=True) for n in others]
+    more = [exp.Ordered(this=form(col(c.name), c.type), nulls_first=True) for c in others]
     settled.set("order", exp.Order(expressions=[*(o.copy() for o in ordered), *more]))
     return replace(function, call=settled)
 

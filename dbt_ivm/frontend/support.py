@@ -87,7 +87,8 @@ CONSTRUCTS: dict[str, Construct] = {
     ),
     "window_place": _full("window functions in other places", "a window function cannot stand here"),
     "set_operation": _full(
-        "set operations BY NAME, or of types that have no common one", "this set operation has no incremental rule",
+        "set operations BY NAME, of maps, or of types that have no common one",
+        "this set operation has no incremental rule",
         "cast both sides to one type",
     ),
     "grouping_sets": _full("GROUP BY WITH TOTALS", "this form of GROUP BY has no incremental rule"),
@@ -131,9 +132,10 @@ CONSTRUCTS: dict[str, Construct] = {
         "the function is not one of Spark's own, so nothing is known about its results",
         "write the expression in SQL",
     ),
-    "map_or_variant": _full(
-        "columns of type map or variant", "values of this type cannot be compared, so changes cannot be netted",
-        "select the fields that are needed",
+    "unknown_map": _full(
+        "expressions that may give a map or a variant, of a type that the planner does not know",
+        "maps are compared by their entries, and what type they have here is not known",
+        "cast the expression to its type",
     ),
     "view_not_expandable": _full(
         "a view whose text cannot be read or parsed", "the view it reads cannot be expanded into its query"

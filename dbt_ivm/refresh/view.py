@@ -90,7 +90,7 @@ class CompiledView:
         for projection in self.layout.facade:
             name, kind = shown.get(projection.name, (projection.name, ""))
             value = projection.expression.copy()
-            if kind and not projection.is_reference:
+            if kind and not projection.is_reference and "struct<" not in kind:  # a struct's text may be cut short
                 value = nodes.cast(value, kind)
             select.select(exp.alias_(value, nodes.name(name)), copy=False)
         if live:

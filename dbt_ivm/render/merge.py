@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from dbt_ivm import nodes
 from dbt_ivm.catalog.relation_name import RelationName
+from dbt_ivm.comparable import same
 
 TARGET, SOURCE = "t", "s"
 
@@ -30,8 +31,14 @@ def null_safe_equal(left: exp.Expr, right: exp.Expr) -> exp.Expr:
     return exp.NullSafeEQ(this=left, expression=right)
 
 
-def differs(left: exp.Expr, right: exp.Expr) -> exp.Expr:
-    return exp.Not(this=exp.Paren(this=null_safe_equal(left, right)))
+def differs(left: exp.Expr, right: exp.Expr, kind: str) -> exp.Expr:
+    """Whether two values of a type are not exactly the same."""
+    return exp.Not(this=exp.Paren(this=same(left, right, kind)))
+
+
+def same_key(key: str, kind: str) -> exp.Expr:
+    """Whether target and source have the same value of a key column, as SQL compares keys."""
+    return same(target(key), source(key), kind, exact=False)
 
 
 def case(condition: exp.Expr, then: exp.Expr, otherwise: exp.Expr | None = None) -> exp.Expr:

@@ -25,6 +25,7 @@ from dbt_ivm.render.merge import (
     fail,
     insert,
     number,
+    same_key,
     source,
     target,
     update,
@@ -171,6 +172,10 @@ class ApplyContext:
 
     def same_part(self) -> exp.Expr:
         return equal(target(names.PART), source(names.PART))
+
+    def same_identity(self) -> list[exp.Expr]:
+        """Target and source are the same row, by their identity."""
+        return [same_key(k, self.layout.types[k]) for k in self.layout.identity]
 
     def is_state(self) -> exp.Expr:
         return equal(source(names.PART), names.STATE_PART)

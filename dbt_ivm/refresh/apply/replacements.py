@@ -52,7 +52,7 @@ def recomputed_rows(ctx: ApplyContext) -> tuple[Operator, Callable[[], exp.Selec
     """Affected groups as they are now, next to the stored ones."""
     plan = _next_to_stored(ctx, recomputed_groups(ctx))
     new: dict[str, exp.Expr] = {c: source(c) for c in ctx.layout.payload}
-    changed = exp.or_(*(differs(target(c), source(c)) for c in ctx.layout.payload))
+    changed = exp.or_(*(differs(target(c), source(c), ctx.layout.types[c]) for c in ctx.layout.payload))
     return plan, partial(_both_sides, ctx, plan, new, changed)
 
 
