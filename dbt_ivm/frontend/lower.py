@@ -101,27 +101,16 @@ class Lowering:
             self.ctes = outer
 
     def body(self, query: exp.Expr) -> Rows:
+        from dbt_ivm.frontend.lower_limit import limited
         from dbt_ivm.frontend.lower_select import lower_select
 
         if isinstance(query, exp.Subquery):
-            self.refuse_modifiers(query)
-            return self.query(query.this)
-        self.refuse_modifiers(query)
+            return limited(self, query, self.query(query.this))
         if isinstance(query, exp.Select):
             return lower_select(self, query)
         if isinstance(query, exp.SetOperation):
-            return self.set_operation(query)
+            return limited(self, query, self.set_operation(query))
         raise Refusal("unparsable", query.sql(dialect="spark")[:60], line_of(query))
-
-    def refuse_modifiers(self, query: exp.Expr) -> None:
-        for clause in ("limit", "offset"):
-            if query.args.get(clause) is not None:
-                raise Refusal("limit", query.args[clause].sql(dialect="spark").strip(), line_of(query))
-        for clause in ("order", "sort", "cluster", "distribute"):
-            if query.args.get(clause) is not None:
-                note = "ORDER BY is ignored: a table has no order"
-                if note not in self.notes:
-                    self.notes.append(note)
 
     def set_operation(self, query: exp.SetOperation) -> Rows:
         from dbt_ivm.frontend.lower_set_operation import lower_set_operation

@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from dbt_ivm.operators import Operator, WindowFunction, Windowing, col
 from dbt_ivm.operators.bottom_up import bottom_up
+from dbt_ivm.operators.window_reach import inner_function
 
 #: Functions whose value for a row depends on its place among equals.
 BY_PLACE = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead)
@@ -58,9 +59,7 @@ def _settled(function: WindowFunction, window: Windowing) -> WindowFunction:
 
 def depends_on_place(call: exp.Window) -> bool:
     """Whether the function may tell equal rows apart."""
-    inner = call.this
-    while isinstance(inner, (exp.IgnoreNulls, exp.RespectNulls, exp.Filter)):
-        inner = inner.this
+    inner = inner_function(call)
     spec = call.args.get("spec")
     if isinstance(inner, BY_PLACE):
         return True

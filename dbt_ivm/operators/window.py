@@ -2,8 +2,14 @@
 
     K = partitions of Δ(R)          Δω(R) = +ω(Post(R) ⋉ K)  −ω(Pre(R) ⋉ K)
 
-Each row of a partition may depend on all others.  Rows that come out the same cancel when the change is netted.  The
-key of the input identifies a row.  Several partitionings in one query are several operators.
+Without PARTITION BY everything is one partition.  Where every function looks only back, rows that sort before the
+first changed one of their partition come out the same and are left out; so are those after the last one where
+functions look only ahead (``delta/first_change.py``):
+
+    m(P) = first changed order key of P      Δω(R) = +σ(key ≥ m)(ω(Post(R) ⋉ K))  −σ(key ≥ m)(ω(Pre(R) ⋉ K))
+
+Other rows that come out the same cancel when the change is netted.  The key of the input identifies a row; without one
+the partition and a row_number do.  Several partitionings in one query are several operators.
 """
 
 from __future__ import annotations
@@ -15,9 +21,12 @@ from typing import TYPE_CHECKING, ClassVar
 from sqlglot import exp
 
 from dbt_ivm.operators.base import Column, Linearity, Operator, UnaryOperator, references, text
+from dbt_ivm.operators.filter import Filter
+from dbt_ivm.operators.project import Project
 
 if TYPE_CHECKING:
     from dbt_ivm.delta.context import DeltaContext
+    from dbt_ivm.delta.first_change import FirstChanges
 
 
 @dataclass(frozen=True)
@@ -51,18 +60,31 @@ class Windowing(UnaryOperator):
         return f"Window {', '.join(str(f) for f in self.functions)}"
 
     def delta(self, ctx: DeltaContext) -> Operator | None:
+        from dbt_ivm.delta.first_change import edges_of, first_changes
         from dbt_ivm.delta.weights import as_bag, restrict_to, sum_of, weighted
 
         change = ctx.delta_of(self.input)
         if change is None:
             return None
         after, before = ctx.post_of(self.input), ctx.pre_of(self.input)
-        if self.partition:
-            after = restrict_to(after, change, self.partition)
-            before = restrict_to(before, change, self.partition)
-        new = weighted(replace(self, input=after), 1)
-        old = weighted(replace(self, input=as_bag(before)), -1)
-        return sum_of([new, old])
+        edges = edges_of(self.functions)
+        if edges:
+            firsts = first_changes(change, self.partition, edges)
+            recomputed = [self._from(firsts, after), self._from(firsts, before)]
+        else:
+            if self.partition:
+                after = restrict_to(after, change, self.partition)
+                before = restrict_to(before, change, self.partition)
+            recomputed = [replace(self, input=after), replace(self, input=as_bag(before))]
+        new, old = recomputed
+        return sum_of([weighted(new, 1), weighted(old, -1)])
+
+    def _from(self, firsts: FirstChanges, rows: Operator) -> Operator:
+        """The result over changed partitions, from their first changes on."""
+        from dbt_ivm.delta.weights import as_bag
+
+        whole = replace(self, input=as_bag(firsts.joined_to(rows)))
+        return Project.keeping(Filter(whole, firsts.is_reached), self.column_names)
 
     def pre(self, ctx: DeltaContext) -> Operator:
         from dbt_ivm.delta.weights import as_bag
