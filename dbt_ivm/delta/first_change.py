@@ -59,7 +59,7 @@ class FirstChanges:
 
 
 def edges_of(functions: tuple[WindowFunction, ...]) -> tuple[Edge, ...]:
-    """The orders of the functions; none when some function looks everywhere."""
+    """The orders of the functions; none when some function looks everywhere, or there is no function."""
     found: dict[tuple[str, bool, bool], Edge] = {}
     for function in functions:
         direction = looks(function.call)
