@@ -38,6 +38,8 @@ def looks(call: exp.Expr) -> Looks:
     ('back', 'back', 'everywhere')
     >>> of("max(x) over (order by a rows between 2 preceding and 1 preceding)"), of("lag(x, -1) over (order by a)")
     ('back', 'ahead')
+    >>> of("sum(x) over (order by a rows 2 preceding)"), of("max(x) over (order by a rows between 0 following and 1 following)")
+    ('back', 'ahead')
     >>> of("max(x) over (order by a rows between 1 preceding and 1 following)"), of("ntile(4) over (order by a)")
     ('everywhere', 'everywhere')
     """
@@ -76,7 +78,7 @@ def _framed(spec: exp.Expr | None) -> Looks:
         return Looks.BACK
     if _text(spec.args.get("kind")) not in ("ROWS", "RANGE"):
         return Looks.EVERYWHERE
-    if _is_from_here(spec.args.get("end"), _text(spec.args.get("end_side")), "PRECEDING"):
+    if _is_from_here(spec.args.get("end") or CURRENT, _text(spec.args.get("end_side")), "PRECEDING"):
         return Looks.BACK
     if _is_from_here(spec.args.get("start"), _text(spec.args.get("start_side")), "FOLLOWING"):
         return Looks.AHEAD
@@ -85,7 +87,7 @@ def _framed(spec: exp.Expr | None) -> Looks:
 
 def _is_from_here(bound: object, side: str, wanted: str) -> bool:
     """Whether the bound is the current row, or some rows or values on the wanted side of it."""
-    if isinstance(bound, str) or bound is None:
+    if isinstance(bound, str):
         return _text(bound) == CURRENT
     if isinstance(bound, exp.Interval):
         bound = bound.this
