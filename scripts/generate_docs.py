@@ -123,6 +123,7 @@ side) is computed again, old and new, and the difference is applied. *Stored* is
 
 `dbt deps` needs a network, so `surrogate_key`, `date_spine` and `pivot` are small macros of the project in place of those of dbt_utils. Macros are
 plain SQL when they reach the planner: what counts is what they expand to, and `dbt run-operation ivm_explain` tells what becomes of it.
+
 {table}
 
 {sections}

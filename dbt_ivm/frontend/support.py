@@ -86,7 +86,7 @@ CONSTRUCTS: dict[str, Construct] = {
         "where rows are equally good the choice is always the same: the smallest value, lists in order",
     ),
     "subquery": _full(
-        "subqueries with LIMIT, over two levels, in join conditions, correlated set operations",
+        "correlated subqueries with LIMIT or over two levels, subqueries in outer join conditions, correlated set operations",
         "this form of subquery has no incremental rule yet",
         "join the subquery's tables in FROM",
     ),
