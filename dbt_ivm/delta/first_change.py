@@ -69,9 +69,7 @@ def edges_of(functions: tuple[WindowFunction, ...]) -> tuple[Edge, ...]:
         if not isinstance(first, exp.Ordered):
             return ()
         turned = direction is Looks.AHEAD
-        edge = Edge(
-            first.this, bool(first.args.get("desc")) != turned, bool(first.args.get("nulls_first")) != turned
-        )
+        edge = Edge(first.this, bool(first.args.get("desc")) != turned, bool(first.args.get("nulls_first")) != turned)
         found.setdefault((edge.key.sql(dialect="spark"), edge.descending, edge.nulls_first), edge)
     return tuple(found.values())
 

@@ -37,8 +37,8 @@ def limit_of(lowering: Lowering, query: exp.Expr) -> Limit | None:
                 lowering.notes.append(ORDER_NOTE)
         return None
     if query.args.get("order") is None:
-        clause = limit if limit is not None else offset
-        raise Refusal("limit", clause.sql(dialect="spark").strip(), line_of(query))
+        given = [clause.sql(dialect="spark").strip() for clause in (limit, offset) if clause is not None]
+        raise Refusal("limit", " ".join(given), line_of(query))
     return Limit(_number(offset) if offset is not None else 0, _number(limit) if limit is not None else None)
 
 

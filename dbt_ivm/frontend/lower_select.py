@@ -13,7 +13,7 @@ from dbt_ivm.frontend.lower_aggregate import has_aggregates, lower_aggregate
 from dbt_ivm.frontend.lower_from import GENERATORS, filtered, generated, lower_from
 from dbt_ivm.frontend.lower_limit import keep_places, limit_of, order_keys
 from dbt_ivm.frontend.lower_subquery import is_subquery, keep_rows
-from dbt_ivm.frontend.lower_window import lower_windows, named_windows, refuse_whole_tables, spelled_out
+from dbt_ivm.frontend.lower_window import lower_windows, named_windows, refuse_windows, spelled_out
 from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.frontend.scope import Scope
 from dbt_ivm.operators import Aggregate, Filter, Project, Projection, references
@@ -52,7 +52,7 @@ def lower_select(lowering: Lowering, select: exp.Select) -> Rows:
     if having is not None:
         scope.plan = Filter(scope.plan, kept.pop(0))
 
-    refuse_whole_tables(scope, everything)
+    refuse_windows(scope, everything)
     scope.plan, expressions = lower_windows(lowering, scope.plan, [e for _, e in outputs] + kept)
     shown, others = expressions[: len(outputs)], expressions[len(outputs) :]
     if qualify is not None:

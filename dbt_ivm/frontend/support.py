@@ -65,8 +65,8 @@ CONSTRUCTS: dict[str, Construct] = {
         "window functions with PARTITION BY, QUALIFY, WINDOW", "affected partitions are computed anew, old and new"
     ),
     "ordered_window": _affected(
-        "window functions with ORDER BY and without PARTITION BY that look only back (row_number, rank, dense_rank, lag, "
-        "frames up to the current row) or only ahead (lead, frames from the current row on); any over GROUP BY",
+        "window functions with ORDER BY and without PARTITION BY that look only back (row_number, rank, dense_rank, "
+        "lag, frames up to the current row) or only ahead (lead, frames from the current row on); any over GROUP BY",
         "all rows are read; rows from the first changed one on are compared, old and new",
     ),
     "ordered_limit": _affected(
@@ -86,7 +86,8 @@ CONSTRUCTS: dict[str, Construct] = {
         "where rows are equally good the choice is always the same: the smallest value, lists in order",
     ),
     "subquery": _full(
-        "correlated subqueries with LIMIT or over two levels, subqueries in outer join conditions, correlated set operations",
+        "correlated subqueries with LIMIT or over two levels, correlated set operations, subqueries in conditions of "
+        "outer joins",
         "this form of subquery has no incremental rule yet",
         "join the subquery's tables in FROM",
     ),

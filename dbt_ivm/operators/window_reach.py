@@ -38,8 +38,10 @@ def looks(call: exp.Expr) -> Looks:
     ('back', 'back', 'everywhere')
     >>> of("max(x) over (order by a rows between 2 preceding and 1 preceding)"), of("lag(x, -1) over (order by a)")
     ('back', 'ahead')
-    >>> of("sum(x) over (order by a rows 2 preceding)"), of("max(x) over (order by a rows between 0 following and 1 following)")
-    ('back', 'ahead')
+    >>> of("sum(x) over (order by a rows 2 preceding)"), of("sum(x) over (order by a range current row)")
+    ('back', 'back')
+    >>> of("max(x) over (order by a rows between 0 following and 1 following)")
+    'ahead'
     >>> of("max(x) over (order by a rows between 1 preceding and 1 following)"), of("ntile(4) over (order by a)")
     ('everywhere', 'everywhere')
     """
@@ -67,7 +69,7 @@ def inner_function(call: exp.Expr) -> exp.Expr:
 def _shifted(function: exp.Lag | exp.Lead) -> Looks:
     offset = function.args.get("offset")
     is_negative = isinstance(offset, exp.Neg)
-    number = offset.this if is_negative else offset
+    number = offset.this if isinstance(offset, exp.Neg) else offset
     if number is not None and not _is_count(number):
         return Looks.EVERYWHERE
     return Looks.BACK if isinstance(function, exp.Lag) != is_negative else Looks.AHEAD

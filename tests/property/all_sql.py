@@ -190,7 +190,7 @@ class AllSql(ViewBuilder):
         """The first rows in an order of all columns: no other answer is right."""
         if not all(t in LITERALS or t == "bigint" for _, t in columns):
             return sql
-        some = columns[self.pick(range(len(columns))) :] + columns  # a column that comes again orders nothing
+        some = columns[self.pick(list(range(len(columns)))) :] + columns  # a column that comes again orders nothing
         order = ", ".join(f"{n}{self.pick(list(DIRECTIONS))}" for n, _ in dict(some).items())
         return f"{sql}\nORDER BY {order} {self.pick(['LIMIT 1', 'LIMIT 2', 'LIMIT 3', 'LIMIT 2 OFFSET 1', 'OFFSET 1'])}"
 

@@ -89,6 +89,21 @@ TIED = {
 }
 
 
+#: Values of rows that share their place: (over which rows, the function's argument ordered as SELECT c0, c2, c3, c1, x).
+PEERS = {
+    "the last": "last_value(c1) over (partition by c2 order by c3)",
+    "the last of all": "last(c1) over (order by c3 desc)",
+    "the first with a value": "first_value(c1) ignore nulls over (partition by c2 order by c3)",
+    "the last with a value": "last_value(c1) ignore nulls over (partition by c2 order by c3)",
+    "the second": "nth_value(c1, 2) over (partition by c2 order by c3)",
+    "from here on": "first_value(c1) over (partition by c2 order by c3 range between current row and unbounded following)",
+    "of the peers": "last_value(c1) over (partition by c2 order by c3 range between current row and current row)",
+    "of a whole partition": "last_value(c1) over (partition by c2)",
+    "beside the largest": "max_by(c1, c3) over (partition by c2 order by c3)",
+    "the first": "first_value(c1) over (partition by c2 order by c3)",
+}
+
+
 class TiedRun(Run):
     """``check`` asks for one of the answers that the order allows."""
 
@@ -151,5 +166,40 @@ def test_one_of_the_answers(every: str, order: str, count: int, skipped: int) ->
         refreshed = Counter(run.shown())
         last = [list(t.rows) for t in run.timelines]
         again = TiedRun(History(history.sources, history.sql, last, [], history.rules_on), every, order)
+        again.build()
+        assert Counter(again.shown()) == refreshed
+
+
+class PeersRun(Run):
+    """``check`` asks that peers have one value, which some row of them, or of those before or after, has."""
+
+    def check(self, pin: int) -> None:
+        shown = self.shown()
+        values: dict[object, set[object]] = {}
+        for _, c2, c3, _, x in shown:
+            values.setdefault((c2, c3), set()).add(x)
+        if "partition" in self.history.sql:
+            assert all(len(v) == 1 for v in values.values()), shown
+        ignores = "ignore nulls" in self.history.sql
+        for _, c2, c3, _, x in shown:
+            near = [r for r in shown if "partition" not in self.history.sql or r[1] == c2]
+            if "order by c3" in self.history.sql and ignores:  # NULL comes first
+                near = [r for r in near if r[2] is None or (c3 is not None and r[2] <= c3)]  # type: ignore[operator]
+            if ignores:
+                assert x is not None or all(r[3] is None for r in near), shown
+            assert x is None or any(r[3] == x for r in near), shown
+
+
+@pytest.mark.parametrize("call", PEERS.values(), ids=PEERS)
+def test_peers_have_one_value_and_always_the_same(call: str) -> None:
+    rng = random.Random(SEED)
+    for _ in range(10):
+        sql = f"select c0, c2, c3, c1, {call} as x from db.t0"
+        history = random_history(rng, sql)
+        run = PeersRun(history, enforce_keys=True)
+        follow(run)
+        refreshed = Counter(run.shown())
+        last = [list(t.rows) for t in run.timelines]
+        again = PeersRun(History(history.sources, sql, last, [], history.rules_on), enforce_keys=True)
         again.build()
         assert Counter(again.shown()) == refreshed

@@ -104,7 +104,10 @@ MODELS: dict[str, tuple[str, str]] = {
         "merge by key",
     ),
     "largest_orders": (f"select id, customer_id from {ORDERS} order by amount desc, id limit 3", "merge by key"),
-    "second_event": (f"select kind, flag from {EVENTS} order by id nulls last, kind, flag limit 1 offset 1", "merge by key"),
+    "second_event": (
+        f"select kind, flag from {EVENTS} order by id nulls last, kind, flag limit 1 offset 1",
+        "merge by key",
+    ),
     "limits_inside": (
         f"with latest as (select id, customer_id from {ORDERS} order by placed desc, id limit 4) select l.id, c.segment,"
         f" (select max(e.id) from (select id from {EVENTS} order by id limit 3) e) as most from latest l"
