@@ -14,7 +14,7 @@ import sqlglot
 
 from tests.property.duck import Row, to_duckdb
 from tests.property.sources import DOMAINS, OPERATIONS, Operation, Source
-from tests.property.test_histories import DUCK, SEED, History, Run
+from tests.property.test_histories import DUCK, HISTORIES, SEED, History, Run
 
 KEYED = Source("t0", {"c0": "int", "c1": "int", "c2": "string", "c3": "date"}, key=1)
 BAG = Source("t1", {"c0": "int", "c1": "int", "c2": "decimal(9,2)"})
@@ -104,6 +104,10 @@ PEERS = {
 }
 
 
+#: Histories of each view.
+EACH = max(4, HISTORIES // 200)
+
+
 class TiedRun(Run):
     """``check`` asks for one of the answers that the order allows."""
 
@@ -152,14 +156,14 @@ def follow(run: Run) -> None:
 @pytest.mark.parametrize("sql", SETTLED.values(), ids=SETTLED)
 def test_the_rows_of_the_query(sql: str) -> None:
     rng = random.Random(SEED)
-    for _ in range(12):
+    for _ in range(EACH):
         follow(Run(random_history(rng, sql), enforce_keys=True))
 
 
 @pytest.mark.parametrize(("every", "order", "count", "skipped"), TIED.values(), ids=TIED)
 def test_one_of_the_answers(every: str, order: str, count: int, skipped: int) -> None:
     rng = random.Random(SEED)
-    for _ in range(12):
+    for _ in range(EACH):
         history = random_history(rng, f"{every} order by {order} limit {count} offset {skipped}")
         run = TiedRun(history, every, order)
         follow(run)
@@ -193,7 +197,7 @@ class PeersRun(Run):
 @pytest.mark.parametrize("call", PEERS.values(), ids=PEERS)
 def test_peers_have_one_value_and_always_the_same(call: str) -> None:
     rng = random.Random(SEED)
-    for _ in range(10):
+    for _ in range(EACH):
         sql = f"select c0, c2, c3, c1, {call} as x from db.t0"
         history = random_history(rng, sql)
         run = PeersRun(history, enforce_keys=True)
