@@ -10,7 +10,7 @@ from dbt_ivm import names
 from dbt_ivm.catalog.tables import Catalog, Table, View
 from dbt_ivm.errors import Refusal, UserError
 from dbt_ivm.frontend.bind import bind
-from dbt_ivm.frontend.parse import line_of, parse
+from dbt_ivm.frontend.parse import inside, line_of, parse
 from dbt_ivm.frontend.qualify import qualify
 from dbt_ivm.operators import Field, Operator, Project, Projection, Scan, col
 from dbt_ivm.storage.live_rows import without_tombstones
@@ -141,8 +141,8 @@ def check_output_names(query: exp.Query) -> None:
     first = query
     while isinstance(first, exp.SetOperation):
         first = first.left
-    while isinstance(first, exp.Subquery):
-        first = first.this
+    while isinstance(first, exp.Subquery) or inside(first) is not None:
+        first = inside(first) or first.this
     for position, item in enumerate(getattr(first, "selects", ()), 1):
         if isinstance(item, (exp.Alias, exp.Column, exp.Star, exp.Dot)):
             name = item.alias_or_name

@@ -10,7 +10,7 @@ from dbt_ivm.dialect import SparkFour
 from dbt_ivm.errors import Refusal, UserError
 
 #: Stands for a query in parentheses that has clauses of its own around them.
-INSIDE = "inside"
+INSIDE = "__ivm_inside"
 
 
 def parse(sql: str) -> exp.Query:
@@ -50,6 +50,13 @@ def _selected(query: exp.Expr) -> exp.Select:
         if name != "this" and value:
             around.set(name, value)
     return around.from_(exp.Subquery(this=query.this, alias=exp.TableAlias(this=exp.to_identifier(INSIDE))))
+
+
+def inside(query: exp.Expr) -> exp.Query | None:
+    """The query in parentheses whose clauses stand around them."""
+    from_ = query.args.get("from_")
+    within = from_.this if from_ is not None else None
+    return within.this if isinstance(within, exp.Subquery) and within.alias == INSIDE else None
 
 
 def line_of(node: exp.Expr) -> int | None:
