@@ -123,8 +123,7 @@ side) is computed again, old and new, and the difference is applied. *Stored* is
 [limitations.md](limitations.md) lists the rules, [keys.md](keys.md) how keys are declared.
 
 `dbt deps` needs a network, so `surrogate_key`, `date_spine` and `pivot` are small macros of the project in place of those of dbt_utils. Macros are
-plain SQL when they reach the planner: what counts is what they expand to, and `dbt run-operation ivm_explain` tells what becomes of it. A
-spine that numbers its rows by a window over everything makes its models full; keep such a spine in a table or a seed.
+plain SQL when they reach the planner: what counts is what they expand to, and `dbt run-operation ivm_explain` tells what becomes of it.
 
 {table}
 

@@ -6,7 +6,8 @@ key(R ⋈ S)       = key(R) ∪ key(S); key(R) alone when S is looked up from R 
 key(R ⟕ S)       = key(R) ∪ key(S); key(R) alone when the condition holds key(S) equal to columns of R
 key(R ⟗ S)       = key(R) ∪ key(S), and which of both sides the row has
 key(R ⋉ S), key(R ▷ S), key of a mark or of window functions over R = key(R)
-key(σ R)         = the partition columns, where σ keeps the first row of each partition (row_number() = 1)
+key(ω R)         = key(R); without one the partition and the number that row_number() gives
+key(σ R)         = the partition columns, where σ keeps one row of each partition (row_number() = 1)
 key(γ R)         = the group columns
 key(R ⊎ S)       = none (rows of both sides may agree)
 """
@@ -84,7 +85,7 @@ def _identify(plan: Operator, tables: Mapping[RelationName, Table]) -> Identifie
         return below and replace(below, plan=replace(plan, left=below.plan))
     if isinstance(plan, Windowing):
         below = _identify(plan.input, tables)
-        return below and replace(below, plan=replace(plan, input=below.plan))
+        return replace(below, plan=replace(plan, input=below.plan)) if below is not None else _numbered(plan)
     if isinstance(plan, Generate) and plan.position:
         below = _identify(plan.input, tables)
         return below and replace(below, plan=replace(plan, input=below.plan), key=(*below.key, plan.position))
@@ -93,17 +94,23 @@ def _identify(plan: Operator, tables: Mapping[RelationName, Table]) -> Identifie
     return None
 
 
+def _numbered(plan: Windowing) -> Identified | None:
+    """No two rows of a partition have the same row_number."""
+    number = next((f.name for f in plan.functions if isinstance(f.call.this, exp.RowNumber)), None)
+    return Identified(plan, (*plan.partition, number)) if number is not None else None
+
+
 def _partition_of_one(plan: Filter) -> tuple[str, ...] | None:
-    """The partition columns, when the filter keeps the first row of each partition only."""
+    """The partition columns, when the filter keeps one row of each partition only."""
     if not isinstance(plan.input, Windowing):
         return None
     functions = {f.name: f.call for f in plan.input.functions}
     for condition in conjuncts(plan.predicate):
         if not isinstance(condition, (exp.EQ, exp.LTE)) or not isinstance(condition.this, exp.Column):
             continue
-        call = functions.get(condition.this.name)
-        is_first = isinstance(condition.expression, exp.Literal) and condition.expression.name == "1"
-        if call is not None and isinstance(call.this, exp.RowNumber) and is_first:
+        call, number = functions.get(condition.this.name), condition.expression
+        is_one = isinstance(number, exp.Literal) and (isinstance(condition, exp.EQ) or number.name == "1")
+        if call is not None and isinstance(call.this, exp.RowNumber) and is_one:
             return plan.input.partition
     return None
 

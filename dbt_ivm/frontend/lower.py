@@ -11,7 +11,7 @@ from dbt_ivm.catalog.tables import Catalog, Table, View
 from dbt_ivm.errors import Refusal, UserError
 from dbt_ivm.frontend.bind import bind
 from dbt_ivm.frontend.known_types import refuse_unknown_maps
-from dbt_ivm.frontend.parse import line_of, parse
+from dbt_ivm.frontend.parse import inside, line_of, parse
 from dbt_ivm.frontend.qualify import qualify
 from dbt_ivm.operators import Field, Operator, Project, Projection, Scan, col
 from dbt_ivm.storage.live_rows import without_tombstones
@@ -102,27 +102,16 @@ class Lowering:
             self.ctes = outer
 
     def body(self, query: exp.Expr) -> Rows:
+        from dbt_ivm.frontend.lower_limit import limited
         from dbt_ivm.frontend.lower_select import lower_select
 
         if isinstance(query, exp.Subquery):
-            self.refuse_modifiers(query)
-            return self.query(query.this)
-        self.refuse_modifiers(query)
+            return limited(self, query, self.query(query.this))
         if isinstance(query, exp.Select):
             return lower_select(self, query)
         if isinstance(query, exp.SetOperation):
-            return self.set_operation(query)
+            return limited(self, query, self.set_operation(query))
         raise Refusal("unparsable", query.sql(dialect="spark")[:60], line_of(query))
-
-    def refuse_modifiers(self, query: exp.Expr) -> None:
-        for clause in ("limit", "offset"):
-            if query.args.get(clause) is not None:
-                raise Refusal("limit", query.args[clause].sql(dialect="spark").strip(), line_of(query))
-        for clause in ("order", "sort", "cluster", "distribute"):
-            if query.args.get(clause) is not None:
-                note = "ORDER BY is ignored: a table has no order"
-                if note not in self.notes:
-                    self.notes.append(note)
 
     def set_operation(self, query: exp.SetOperation) -> Rows:
         from dbt_ivm.frontend.lower_set_operation import lower_set_operation
@@ -153,8 +142,8 @@ def check_output_names(query: exp.Query) -> None:
     first = query
     while isinstance(first, exp.SetOperation):
         first = first.left
-    while isinstance(first, exp.Subquery):
-        first = first.this
+    while isinstance(first, exp.Subquery) or inside(first) is not None:
+        first = inside(first) or first.this
     for position, item in enumerate(getattr(first, "selects", ()), 1):
         if isinstance(item, (exp.Alias, exp.Column, exp.Star, exp.Dot)):
             name = item.alias_or_name

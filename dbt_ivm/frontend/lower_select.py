@@ -11,8 +11,9 @@ from dbt_ivm.frontend.grouping import grouping_sets
 from dbt_ivm.frontend.lower import Lowering, Rows
 from dbt_ivm.frontend.lower_aggregate import has_aggregates, lower_aggregate
 from dbt_ivm.frontend.lower_from import GENERATORS, filtered, generated, lower_from
+from dbt_ivm.frontend.lower_limit import keep_places, limit_of, order_keys
 from dbt_ivm.frontend.lower_subquery import is_subquery, keep_rows
-from dbt_ivm.frontend.lower_window import lower_windows, named_windows, spelled_out
+from dbt_ivm.frontend.lower_window import lower_windows, named_windows, refuse_windows, spelled_out
 from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.frontend.scope import Scope
 from dbt_ivm.operators import Aggregate, Filter, Project, Projection, references
@@ -33,10 +34,17 @@ def lower_select(lowering: Lowering, select: exp.Select) -> Rows:
         raise Refusal("subquery", "a join on columns of a query further out", line_of(select))
 
     windows = named_windows(select)
-    items = [(item.alias_or_name, spelled_out(scope, item.unalias(), windows)) for item in select.selects]
+    items = [(item.alias_or_name, spelled_out(item.unalias(), windows)) for item in select.selects]
+    limit = limit_of(lowering, select)
+    keys = order_keys(select, [*items]) if limit is not None else []
+    is_distinct = select.args.get("distinct") is not None
     having, qualify, group = (select.args.get(clause) for clause in ("having", "qualify", "group"))
-    conditions = [spelled_out(scope, c.this, windows) for c in (having, qualify) if c is not None]
-    if group is not None or having is not None or has_aggregates([e for _, e in items] + conditions):
+    conditions = [spelled_out(c.this, windows) for c in (having, qualify) if c is not None]
+    conditions += [spelled_out(key.ordered.this, windows) for key in keys if not key.output]
+    if is_distinct and any(not key.output for key in keys):
+        raise Refusal("limit_number", "DISTINCT, ORDER BY something that is not selected", line_of(select))
+    everything = [e for _, e in items] + conditions
+    if group is not None or having is not None or has_aggregates(everything):
         outputs, kept = _grouped(scope, select, items, conditions)
     else:
         outputs = [(name, _item(scope, name, e)) for name, e in items]
@@ -44,15 +52,23 @@ def lower_select(lowering: Lowering, select: exp.Select) -> Rows:
     if having is not None:
         scope.plan = Filter(scope.plan, kept.pop(0))
 
+    refuse_windows(scope, everything)
     scope.plan, expressions = lower_windows(lowering, scope.plan, [e for _, e in outputs] + kept)
+    shown, others = expressions[: len(outputs)], expressions[len(outputs) :]
     if qualify is not None:
-        scope.plan = Filter(scope.plan, expressions[-1])
-    columns = [(name, lowering.fresh(f"o_{name}"), e) for (name, _), e in zip(outputs, expressions, strict=False)]
-    plan = Project(scope.plan, tuple(Projection(column, expression) for _, column, expression in columns))
-    outputs_of = tuple((name, column) for name, column, _ in columns)
-    if select.args.get("distinct") is not None:
-        return Rows(Aggregate(plan, plan.column_names), outputs_of)
-    return Rows(plan, outputs_of)
+        scope.plan = Filter(scope.plan, others.pop(0))
+    columns = [(name, lowering.fresh(f"o_{name}"), e) for (name, _), e in zip(outputs, shown, strict=True)]
+    order = [Projection(lowering.fresh("order"), e) for e in others]
+    plan = Project(scope.plan, (*(Projection(column, expression) for _, column, expression in columns), *order))
+    rows = Rows(plan, tuple((name, column) for name, column, _ in columns))
+    if is_distinct:
+        rows = Rows(Aggregate(plan, plan.column_names), rows.outputs)
+    if limit is None:
+        return rows
+    output, by = dict(reversed(rows.outputs)), iter(order)
+    return keep_places(
+        lowering, rows, limit, [key.by(output[key.output] if key.output else next(by).name) for key in keys]
+    )
 
 
 def _item(scope: Scope, name: str, expression: exp.Expr) -> exp.Expr:

@@ -64,6 +64,16 @@ CONSTRUCTS: dict[str, Construct] = {
     "partitioned_window": _affected(
         "window functions with PARTITION BY, QUALIFY, WINDOW", "affected partitions are computed anew, old and new"
     ),
+    "ordered_window": _affected(
+        "window functions with ORDER BY and without PARTITION BY that look only back (row_number, rank, dense_rank, "
+        "lag, frames up to the current row) or only ahead (lead, frames from the current row on); any over GROUP BY",
+        "all rows are read; rows from the first changed one on are compared, old and new",
+    ),
+    "ordered_limit": _affected(
+        "ORDER BY with LIMIT, OFFSET",
+        "all rows are read; rows that enter, leave or move are written. Where the order leaves rows equal, the other "
+        "columns decide",
+    ),
     "intersect_except": _affected("INTERSECT, EXCEPT", "affected rows are compared anew"),
     "intersect_except_all": _algebraic("INTERSECT ALL, EXCEPT ALL", "copies of each row are counted on both sides"),
     "all_grouping_sets": _algebraic("GROUPING SETS, ROLLUP, CUBE", "each row counts in the group of every set"),
@@ -76,14 +86,16 @@ CONSTRUCTS: dict[str, Construct] = {
         "where rows are equally good the choice is always the same: the smallest value, lists in order",
     ),
     "subquery": _full(
-        "subqueries with LIMIT, over two levels, in join conditions, correlated set operations",
+        "correlated subqueries with LIMIT or over two levels, correlated set operations, subqueries in conditions of "
+        "outer joins",
         "this form of subquery has no incremental rule yet",
         "join the subquery's tables in FROM",
     ),
     "window": _full(
-        "window functions without PARTITION BY",
-        "window functions without PARTITION BY: every row may depend on every other",
-        "add PARTITION BY",
+        "window functions of a whole table of rows: without PARTITION BY, and without ORDER BY or with a frame to both "
+        "sides of the row; percent_rank, cume_dist, ntile",
+        "window functions without PARTITION BY: every row may depend on every other, before and after it",
+        "add PARTITION BY, or an ORDER BY with a frame that begins or ends at the current row, or group the rows first",
     ),
     "window_place": _full("window functions in other places", "a window function cannot stand here"),
     "set_operation": _full(
@@ -93,8 +105,13 @@ CONSTRUCTS: dict[str, Construct] = {
     ),
     "grouping_sets": _full("GROUP BY WITH TOTALS", "this form of GROUP BY has no incremental rule"),
     "limit": _full(
-        "LIMIT, OFFSET", "LIMIT keeps rows that depend on all others",
-        "rank rows within a partition, or limit in a view over this model",
+        "LIMIT, OFFSET without ORDER BY", "LIMIT without ORDER BY may keep any rows",
+        "add ORDER BY",
+    ),
+    "limit_number": _full(
+        "LIMIT, OFFSET of an expression; ORDER BY before LIMIT that uses what the query does not give",
+        "this form of LIMIT has no incremental rule",
+        "write LIMIT as a number, and select what it is ordered by",
     ),
     "lateral": _full(
         "LATERAL subqueries, other table functions", "lateral rows have no incremental rule yet",

@@ -10,7 +10,18 @@ from tests.property.views import LITERALS, MENTIONS, Columns, ViewBuilder
 MOST = MENTIONS + 1
 
 OVER_FRAMES = ("sum", "count", "max", "whole", "first_value")
-FRAMES = ("", "", " rows between 1 preceding and current row", " rows between unbounded preceding and 1 following")
+#: Frames that end or begin at the current row need no partition; the last is on both sides of it.
+FRAMES = (
+    "",
+    "",
+    " rows between 1 preceding and current row",
+    " rows between unbounded preceding and 1 preceding",
+    " rows between current row and unbounded following",
+    " rows between 1 following and 2 following",
+    " rows between unbounded preceding and 1 following",
+)
+#: How a column of ORDER BY is ordered.
+DIRECTIONS = ("", "", " desc", " nulls last", " desc nulls first")
 
 
 @dataclass
@@ -29,6 +40,11 @@ class AllSql(ViewBuilder):
         return sql
 
     def query(self, depth: int, wanted: list[str] | None = None) -> tuple[str, Columns]:
+        sql, columns = self.whole_query(depth, wanted)
+        return (self.limited(sql, columns) if self.chance(1) else sql), columns
+
+    def whole_query(self, depth: int, wanted: list[str] | None = None) -> tuple[str, Columns]:
+        """Without ORDER BY and LIMIT."""
         if depth > 0 and self.chance(3):
             left, columns = self.select(depth - 1, wanted)
             if all(t in LITERALS for _, t in columns):
@@ -164,9 +180,19 @@ class AllSql(ViewBuilder):
     def select_without_subqueries(self, wanted: list[str]) -> tuple[str, Columns]:
         text, columns = self.table()
         items = ", ".join(f"{self.of_type(columns, t)} AS o{i}" for i, t in enumerate(wanted))
-        return f"SELECT {items} FROM {text}", [(f"o{i}", t) for i, t in enumerate(wanted)]
+        made = [(f"o{i}", t) for i, t in enumerate(wanted)]
+        sql = f"SELECT {items} FROM {text}"
+        return self.limited(sql, made) if self.chance(2) else sql, made
 
     # ---------------------------------------------------------------------------- windows, grouping sets
+
+    def limited(self, sql: str, columns: Columns) -> str:
+        """The first rows in an order of all columns: no other answer is right."""
+        if not all(t in LITERALS or t == "bigint" for _, t in columns):
+            return sql
+        some = columns[self.pick(list(range(len(columns)))) :] + columns  # a column that comes again orders nothing
+        order = ", ".join(f"{n}{self.pick(list(DIRECTIONS))}" for n, _ in dict(some).items())
+        return f"{sql}\nORDER BY {order} {self.pick(['LIMIT 1', 'LIMIT 2', 'LIMIT 3', 'LIMIT 2 OFFSET 1', 'OFFSET 1'])}"
 
     def select(self, depth: int, wanted: list[str] | None = None) -> tuple[str, Columns]:
         if wanted is None and self.chance(3):
@@ -194,34 +220,36 @@ class AllSql(ViewBuilder):
         return f"SELECT {listed}\nFROM {text}{where}{qualify}", [(f"o{i}", t) for i, (_, t) in enumerate(items)]
 
     def window(self, columns: Columns, rank: bool = False) -> tuple[str, str]:
-        """A function over a partition.
+        """A function over a partition, or over everything in an order.
 
         At most one per SELECT depends on the place of a row among equal ones: which values of two such functions go
         together is not told by SQL.
         """
-        partition = ", ".join(self.pick(columns)[0] for _ in range(self.pick([1, 1, 2])))
-        every = ", ".join(f"{n}{self.pick(['', ' desc'])}" for n, _ in columns)
-        some = self.pick(columns)[0]
-        placed = [] if self.by_place else ["row_number"] if rank else ["row_number", "lag"]
+        parts = ", ".join(self.pick(columns)[0] for _ in range(self.pick([1, 1, 2])))
+        partition = "" if self.chance(3) else f"PARTITION BY {parts}"
+        every = ", ".join(f"{n}{self.pick(list(DIRECTIONS))}" for n, _ in columns)
+        some = f"{self.pick(columns)[0]}{self.pick(list(DIRECTIONS))}"
+        placed = [] if self.by_place else ["row_number"] if rank else ["row_number", "lag", "lead"]
         form = self.pick(["rank", "dense_rank", *placed, *([] if rank else OVER_FRAMES)])
         self.by_place |= form in placed
         if form in ("rank", "dense_rank"):
-            return f"{form}() OVER (PARTITION BY {partition} ORDER BY {some})", "int"
+            return f"{form}() OVER ({partition} ORDER BY {some})", "int"
         if form == "row_number":
-            return f"row_number() OVER (PARTITION BY {partition} ORDER BY {every})", "int"
+            return f"row_number() OVER ({partition} ORDER BY {every})", "int"
         argument, kind = self.pick(columns)
-        if form in ("lag", "first_value"):
-            return f"{form}({argument}) OVER (PARTITION BY {partition} ORDER BY {every})", kind
+        if form in ("lag", "lead", "first_value"):
+            return f"{form}({argument}) OVER ({partition} ORDER BY {every})", kind
         if form == "whole":
-            return f"count(*) OVER (PARTITION BY {partition})", "bigint"
+            return f"count(*) OVER (PARTITION BY {parts})", "bigint"
         if form == "count":
-            return f"count({argument}) OVER (PARTITION BY {partition} ORDER BY {some})", "bigint"
+            return f"count({argument}) OVER ({partition} ORDER BY {some})", "bigint"
         frame = "" if self.by_place else self.pick(list(FRAMES))
+        partition = f"PARTITION BY {parts}" if frame == FRAMES[-1] else partition
         self.by_place |= bool(frame)
         if form == "sum" and any(t == "int" for _, t in columns):
             number = self.pick([n for n, t in columns if t == "int"])
-            return f"sum({number}) OVER (PARTITION BY {partition} ORDER BY {every}{frame})", "bigint"
-        return f"max({argument}) OVER (PARTITION BY {partition} ORDER BY {every}{frame})", kind
+            return f"sum({number}) OVER ({partition} ORDER BY {every}{frame})", "bigint"
+        return f"max({argument}) OVER ({partition} ORDER BY {every}{frame})", kind
 
     def aggregate(self, source: str, columns: Columns, is_global: bool) -> tuple[str, Columns]:
         usable = [n for n, t in columns if t in LITERALS]
