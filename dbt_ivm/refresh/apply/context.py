@@ -91,8 +91,8 @@ class ApplyContext:
         rows = self.layout.rows
         assert rows is not None
         root = rows.input if isinstance(rows, Aggregate) and self.layout.measures else rows
-        root = apply_rule(root, gather_left_joins, self.rules)
-        return apply_rule(root, contract_lookups, self.rules, self.tables, self.reach, self.kept_rows)
+        root = apply_rule(root, contract_lookups, self.rules, self.tables, self.reach, self.kept_rows)
+        return apply_rule(root, gather_left_joins, self.rules)
 
     def reach(self, edge: Edge) -> Reach:
         return first_reach(edge, self.foreign_keys, self.dangling)
