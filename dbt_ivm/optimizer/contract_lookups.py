@@ -65,8 +65,8 @@ def contract_lookups(
 
 
 def tree_name(tree: LookupTree) -> str:
-    """Names are unique within a plan, so the first column tells trees apart."""
-    return tree.members[0].column_names[0]
+    """Names are unique within a plan, so first columns tell trees apart; a root may be a tree itself."""
+    return f"{tree.members[0].column_names[0]} {tree.members[1].column_names[0]}"
 
 
 def trees_in(plan: Operator) -> tuple[LookupTree, ...]:

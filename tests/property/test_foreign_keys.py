@@ -49,7 +49,7 @@ class KeyedRun(Run):
     def count_dangling(self, edge: str, pin: int) -> int:
         """Counted anew, for edges between whole tables."""
         (table, columns), (to, keys) = (_end(part) for part in edge.split(" #")[0].split(" -> "))
-        if "(SELECT" in self.history.sql:
+        if "(SELECT" in self.history.sql or ("LEFT " in self.history.sql and "WHERE" in self.history.sql):
             return self.dangling[edge]  # a filter may leave out rows of the referencing table
         now = self.pins[pin]
         known = " AND ".join(f'r."{c}" IS NOT NULL' for c in columns)
