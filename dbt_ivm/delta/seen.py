@@ -20,16 +20,14 @@ from dbt_ivm.operators.aggregate import Aggregate
 from dbt_ivm.operators.base import Operator, col
 from dbt_ivm.operators.filter import Filter
 from dbt_ivm.operators.left_lookup import LeftLookup
+from dbt_ivm.operators.lookup import AFTER, BEFORE, BOTH
 from dbt_ivm.operators.project import Project, Projection
 from dbt_ivm.operators.semi_join import SemiJoin
 from dbt_ivm.operators.union_all import UnionAll
 
 if TYPE_CHECKING:
     from dbt_ivm.delta.context import DeltaContext
-    from dbt_ivm.operators.lookup_tree import Lookup
-
-#: What a row of the looked-up table is shown to; 1 and −1 are the sides themselves.
-BOTH, AFTER, BEFORE = 0, 1, -1
+    from dbt_ivm.operators.lookup import Lookup
 
 
 def meets(side: str) -> exp.Expr:

@@ -12,8 +12,7 @@ stands in a view plan.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -27,64 +26,17 @@ from dbt_ivm.operators.filter import Filter
 from dbt_ivm.operators.join import Join
 from dbt_ivm.operators.left_join import LeftJoin
 from dbt_ivm.operators.left_lookup import LeftLookup
+from dbt_ivm.operators.lookup import AFTER, BEFORE, Lookup
 from dbt_ivm.operators.one_row import OneRow
 from dbt_ivm.operators.project import Project, Projection
-from dbt_ivm.operators.scan import Field, Scan
+from dbt_ivm.operators.scan import Field
 from dbt_ivm.operators.scan_kept import ScanKept
 from dbt_ivm.operators.semi_join import SemiJoin
 from dbt_ivm.operators.union_all import UnionAll
+from dbt_ivm.types import are_comparable
 
 if TYPE_CHECKING:
     from dbt_ivm.delta.context import DeltaContext
-
-AFTER, BEFORE = 1, -1
-
-
-class Reach(Enum):
-    """Which changed keys of a table unchanged rows of the referencing one may have; the rest is new or gone.
-
-    ALL       every changed key                       nothing is known but the key's columns
-    REMOVED   removed keys, and inserted ones that    no row dangled before
-              more than one row has now
-    REPLACED  keys both removed and inserted          the foreign key holds before and after, keys are unique: trusted
-    """
-
-    ALL = "all"
-    REMOVED = "removed"
-    REPLACED = "replaced"
-
-
-@dataclass(frozen=True)
-class Lookup:
-    """Member ``child`` is looked up from member ``parent``.
-
-    Args:
-        on: columns of parent and child that are equal.
-        scan: the stored table below the child, whose change has the changed keys.
-        scanned: the key's columns in that scan, in the order of ``on``.
-        is_declared: a foreign key is declared along it.
-        keeps: a row without a match stays, with NULLs: a left join, whose condition is ``condition``.
-        is_unique: at most one row has a key, without a doubt or because the user said so.
-        shows_all: each row that has the key is a match.
-    """
-
-    parent: int
-    child: int
-    on: tuple[tuple[str, str], ...]
-    scan: Scan
-    scanned: tuple[str, ...]
-    name: str
-    reach: Reach = Reach.ALL
-    is_declared: bool = False
-    keeps: bool = False
-    condition: tuple[exp.Expr, ...] = ()
-    is_unique: bool = False
-    shows_all: bool = True
-
-    @property
-    def only_adds(self) -> bool:
-        """Whether a row that comes to the child adds rows at most: whatever references it had a match before."""
-        return not self.keeps or (self.shows_all and self.reach is not Reach.ALL)
 
 
 @dataclass(frozen=True)
@@ -181,37 +133,22 @@ class LookupTree(NaryOperator):
         return Project(joined, (*values, Projection(names.WEIGHT, product)))
 
     def _wanted(self, ctx: DeltaContext, lookup: Lookup) -> Operator | None:
-        """All keys under which rows are looked up along an edge; None when to find them is to compute these rows again.
-
-        Of the changed keys that unchanged rows may have, all are taken: to tell touched ones reads the table.
-        """
-        from dbt_ivm.delta.touched import key_names, reached_keys, renaming
+        """All keys that the rows to look up have along an edge; None when finding them computes these rows again."""
+        from dbt_ivm.delta.touched import key_names, renaming
         from dbt_ivm.delta.weights import sum_of
 
         key, columns = key_names(lookup), tuple(p for p, _ in lookup.on)
-        parts: list[Operator] = []
-        if lookup.parent != 0:
-            above = self.lookups[lookup.parent - 1]
-            parents = self._wanted(ctx, above)
-            if parents is None:
-                return None
-            on = tuple(zip((c for _, c in above.on), parents.column_names, strict=True))
-            rows = SemiJoin(ctx.post_of(self.members[lookup.parent]), parents, on)
-            parts.append(Project(rows, renaming(columns, key)))
-        elif self.kept_as:
-            rows_again = self.looked_up(ctx, 0)
-            assert rows_again is not None
-            return Aggregate(Project(rows_again, renaming(columns, key)), key)
-        else:
-            again = [e for e in self.lookups if e.parent == 0 and self.touched(ctx, e) is not None]
-            if any(e.child != lookup.child for e in again):
-                return None
-            if again:
-                parts += reached_keys(ctx, replace(lookup, reach=Reach.ALL))
-                below = self._referencing(ctx, lookup.child)
-                if below is not None:
-                    parts.append(Project(below, renaming(tuple(c for _, c in lookup.on), key)))
-        change = ctx.delta_of(self.members[lookup.parent])
+        comparable = all(are_comparable(self.types[p], self.types[c]) for p, c in lookup.on)
+        if lookup.parent != 0 or not comparable:
+            return None
+        if self.kept_as:
+            rows = self.looked_up(ctx, 0)
+            return None if rows is None else Aggregate(Project(rows, renaming(columns, key)), key)
+        touched = self._touched_below(ctx, 0)
+        if any(edge.child != lookup.child for edge, _ in touched):
+            return None
+        change = ctx.delta_of(self.members[0])
+        parts = [keys for _, keys in touched]
         if change is not None:
             parts.append(Project(change, renaming(columns, key)))
         found = sum_of(parts)
@@ -248,6 +185,9 @@ class LookupTree(NaryOperator):
 
     def touched(self, ctx: DeltaContext, lookup: Lookup) -> Operator | None:
         """Keys of the child that unchanged rows of the parent may reference and that look different now."""
+        return ctx.once((id(self), "touched", lookup.child), self, lambda: self._touched(ctx, lookup))
+
+    def _touched(self, ctx: DeltaContext, lookup: Lookup) -> Operator | None:
         from dbt_ivm.delta.touched import key_names, reached_keys, renaming
         from dbt_ivm.delta.weights import sum_of
 
@@ -259,13 +199,17 @@ class LookupTree(NaryOperator):
         found = sum_of(parts)
         return None if found is None else Aggregate(found, key)
 
-    def _referencing(self, ctx: DeltaContext, position: int) -> Operator | None:
-        """Unc ⋉ touched, weighted: rows after the change that reference a touched key, without the inserted ones."""
-        touched = [
+    def _touched_below(self, ctx: DeltaContext, position: int) -> list[tuple[Lookup, Operator]]:
+        """The lookups from a member that have touched keys, with these."""
+        return [
             (lookup, keys)
             for lookup in self.lookups
             if lookup.parent == position and (keys := self.touched(ctx, lookup)) is not None
         ]
+
+    def _referencing(self, ctx: DeltaContext, position: int) -> Operator | None:
+        """Unc ⋉ touched, weighted: rows after the change that reference a touched key, without the inserted ones."""
+        touched = self._touched_below(ctx, position)
         if not touched:
             return None
         rows = self._unchanged(ctx, position)

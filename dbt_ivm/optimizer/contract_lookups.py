@@ -35,6 +35,7 @@ def contract_lookups(
     tables: Mapping[RelationName, Table],
     reach: Callable[[Edge], Reach] = lambda edge: Reach.ALL,
     kept: Mapping[str, str] | None = None,
+    once: Set[str] = frozenset(),
 ) -> Operator:
     """Replace each rooted tree of lookups by one operator with one branch in the delta.
 
@@ -49,10 +50,11 @@ def contract_lookups(
     Args:
         reach: how many of the changed keys behind an edge can matter.
         kept: where the rows to look up of a tree are kept, by the tree's name (``tree_name``).
+        once: names of edges along which no key is looked up that several rows have or had.
 
     See docs/optimizations/contract_lookups.md.
     """
-    contraction = Contraction(tables, reach, kept or {})
+    contraction = Contraction(tables, reach, kept or {}, once)
 
     def rule(operator: Operator, shared: Set[int]) -> Operator:
         if isinstance(operator, Join):
@@ -90,6 +92,7 @@ class Contraction:
     tables: Mapping[RelationName, Table]
     reach: Callable[[Edge], Reach]
     kept: Mapping[str, str]
+    once: Set[str]
     named: Counter[str] = field(default_factory=Counter)
 
     def of_join(self, join: Join) -> Operator:
@@ -196,7 +199,7 @@ class Contraction:
             edge.name,
             reach,
             is_declared=edge.foreign_key is not None,
-            is_unique=edge.is_proven or reach is Reach.REPLACED,
+            is_unique=edge.is_proven or reach is Reach.REPLACED or edge.name in self.once,
         )
 
 

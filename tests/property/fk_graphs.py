@@ -105,7 +105,14 @@ class Joined:
 def views(draw: Any, sources: list[Source]) -> str:
     """A join along foreign keys with filters and further conditions; plain rows, groups or DISTINCT on top."""
     referencing = [s.name for s in sources if s.foreign_keys]
-    joined = Joined(draw, {s.name: s for s in sources}, [("r0", draw(st.sampled_from(referencing)))], [], [], draw(st.integers(0, 2)) > 0)
+    joined = Joined(
+        draw,
+        {s.name: s for s in sources},
+        [("r0", draw(st.sampled_from(referencing)))],
+        [],
+        [],
+        draw(st.integers(0, 2)) > 0,
+    )
     for _ in range(draw(st.sampled_from([1, 1, 2, 2, 3])) + (joined.has_left and draw(st.booleans()))):
         joined.grow()
     numbers = [c for c, kind in joined.columns() if kind == "int"]
