@@ -15,6 +15,7 @@ from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog, Table
 from dbt_ivm.operators import Join, Operator
 from dbt_ivm.optimizer.contract_lookups import trees_in
+from dbt_ivm.refresh.foreign_keys import EdgeFacts
 from dbt_ivm.refresh.keeping import Keeping, Known
 from dbt_ivm.refresh.plan import RefreshPlan
 from dbt_ivm.refresh.view import compile_view
@@ -66,7 +67,12 @@ def roots(view: View, tables: list[Table], shape: str = PLAIN) -> int:
 
 
 def refresh(
-    view: View, shape: str, replaced: bool, sql: str = "", more: Mapping[str, object] | None = None
+    view: View,
+    shape: str,
+    replaced: bool,
+    sql: str = "",
+    more: Mapping[str, object] | None = None,
+    references: Mapping[str, EdgeFacts] | None = None,
 ) -> RefreshPlan:
     """A refresh in which every table gained and lost a row; of referenced tables under other keys, or under the same."""
     tables = tables_of(view)
@@ -85,7 +91,9 @@ def refresh(
             tuple("7" if replaced and _is_key(change.source, f.column) else "8" for f in change.fields),
         )
         carried[change.source] = ((*old, "-1"), (*new, "1"))
-    return plan_view(sql, tables, changes=changes, options=options, keeping=Keeping(known=Known(carried=carried)))
+    known = Known(carried=carried, references=references)
+    counted = dict.fromkeys(references or (), 0)
+    return plan_view(sql, tables, changes=changes, options=options, dangling=counted, keeping=Keeping(known=known))
 
 
 def _is_key(source: RelationName, column: str) -> bool:
@@ -177,3 +185,19 @@ def test_left_joins_along_keys_are_one_branch(view: View, shape: str) -> None:
     assert left_refresh(view, shape, replaced=True).delta_plan.count(root) == 1
     counted = left_refresh(view, shape, replaced=False, rules_off=["contract_lookups"])
     assert counted.delta_plan.count(root) >= 2
+
+
+@pytest.mark.parametrize("name", ["ss_3dim", "ws_3dim"])
+def test_the_commit_reads_each_left_joined_dimension_once(name: str) -> None:
+    """With trust, and with verify when the look at foreign keys saw no key of several rows; otherwise twice."""
+    view = VIEWS[name]
+    sql = left_joined(view, PLAIN)
+    trusted = refresh(view, PLAIN, replaced=True, sql=sql)
+    edges = [edge.edge for edge in trusted.edges]
+    for is_once, reads in ((True, 1), (False, 2)):
+        facts = {edge: EdgeFacts(is_once=is_once) for edge in edges}
+        verified = refresh(view, PLAIN, True, sql, {"foreign_keys": "verify"}, facts)
+        for plan, expected in ((trusted, 1), (verified, reads)):
+            assert plan.steps[-1].kind == "apply"
+            for dimension in set(view.tables) - set(view.roots):
+                assert plan.steps[-1].sql.count(f"tpc.{dimension} VERSION AS OF") == expected, dimension

@@ -17,7 +17,7 @@ from dbt_ivm.catalog.tables import ForeignKey, Key, Table
 from dbt_ivm.names import STORAGE_SUFFIX
 from dbt_ivm.nodes import conjuncts
 from dbt_ivm.operators import Filter, Join, Operator, Project, Scan
-from dbt_ivm.types import is_integral
+from dbt_ivm.types import decimal_of, is_floating, is_integral
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,12 @@ def fixed_columns(conditions: Iterable[exp.Expr], types: Mapping[str, str]) -> s
         if isinstance(c, exp.EQ)
         and isinstance(c.this, exp.Column)
         and isinstance(c.expression, exp.Literal)
-        and (c.expression.is_string or types[c.this.name] != "string")
+        and (c.expression.is_string or _is_number(types[c.this.name]))
     }
+
+
+def _is_number(type_name: str) -> bool:
+    return is_integral(type_name) or is_floating(type_name) or bool(decimal_of(type_name))
 
 
 class EqualColumns:
