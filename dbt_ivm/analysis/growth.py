@@ -37,6 +37,10 @@ def only_adds_rows(plan: Operator, insert_only: frozenset[RelationName], changed
         return only_adds_rows(stacked, insert_only, changed)
     if isinstance(plan, MovingFilter):
         return not _reads(plan, changed & CLOCKS) and only_adds_rows(plan.input, insert_only, changed)
+    if isinstance(plan, LookupTree):
+        kept = [plan.members[e.child] for e in plan.lookups if not e.only_adds]
+        if any(_reads(member, changed) for member in kept):
+            return False
     if not isinstance(plan, MONOTONE):
         return not _reads(plan, changed)
     if isinstance(plan, Scan):

@@ -3,7 +3,7 @@
 key(Scan T)      = a declared key of T            key(σ R)  = key(R)
 key(π R)         = key(R), kept as hidden columns when not selected
 key(R ⋈ S)       = key(R) ∪ key(S); key(R) alone when S is looked up from R by a unique key (join_graph.py)
-key(R ⟕ S)       = key(R) ∪ key(S); key(R) alone when the condition holds key(S) equal to columns of R
+key(R ⟕ S)       = key(R) ∪ key(S); key(R) alone when the condition holds key(S) equal to columns of R or to constants
 key(R ⟗ S)       = key(R) ∪ key(S), and which of both sides the row has
 key(R ⋉ S), key(R ▷ S), key of a mark or of window functions over R = key(R)
 key(ω R)         = key(R); without one the partition and the number that row_number() gives
@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from dbt_ivm.analysis.join_graph import join_graph
+from dbt_ivm.analysis.join_graph import fixed_columns, join_graph
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Key, Table
 from dbt_ivm.nodes import conjuncts
@@ -120,7 +120,10 @@ def _left_join(plan: LeftJoin, tables: Mapping[RelationName, Table]) -> Identifi
     if left is None or right is None:
         return None
     relied_on = tuple(dict.fromkeys([*left.relied_on, *right.relied_on]))
-    matched = {p.right.name for p in plan.pairs if isinstance(p.right, exp.Column)}
+    types = {**plan.left.types, **plan.right.types}
+    matched = {p.right.name for p in plan.pairs if isinstance(p.right, exp.Column)} | fixed_columns(
+        plan.predicates, types
+    )
     if set(right.key) <= matched:
         return Identified(replace(plan, left=left.plan), left.key, relied_on)
     sides = _apart((plan.left, plan.right), [left, right])

@@ -25,7 +25,7 @@ from dbt_ivm.operators.semi_join import SemiJoin
 
 if TYPE_CHECKING:
     from dbt_ivm.delta.context import DeltaContext
-    from dbt_ivm.operators.lookup_tree import Lookup
+    from dbt_ivm.operators.lookup import Lookup
 
 
 def key_names(lookup: Lookup) -> tuple[str, ...]:
@@ -35,7 +35,7 @@ def key_names(lookup: Lookup) -> tuple[str, ...]:
 
 def reached_keys(ctx: DeltaContext, lookup: Lookup) -> list[Operator]:
     """The changed keys within the reach of an edge, as plans under ``key_names``; none when nothing can be."""
-    from dbt_ivm.operators.lookup_tree import Reach
+    from dbt_ivm.operators.lookup import Reach
 
     change = ctx.delta_of(lookup.scan)
     if change is None:

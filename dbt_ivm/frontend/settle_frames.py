@@ -21,9 +21,9 @@ from dbt_ivm.frontend.functions import (
     LISTED,
     ORDER_DEPENDENT,
     ORDER_DEPENDENT_NAMES,
-    function_names,
 )
 from dbt_ivm.operators.window_reach import CURRENT, UNBOUNDED, inner_function
+from dbt_ivm.types import function_names
 
 #: Functions whose value depends on the order of the rows in the frame.
 BY_ORDER = (*ANY_VALUE, *LISTED, *BESIDE_EXTREMUM, exp.NthValue)

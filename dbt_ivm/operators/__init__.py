@@ -10,7 +10,8 @@ from dbt_ivm.operators.generate import Generate
 from dbt_ivm.operators.join import Join
 from dbt_ivm.operators.left_join import LeftJoin
 from dbt_ivm.operators.left_lookup import LeftLookup
-from dbt_ivm.operators.lookup_tree import Lookup, LookupTree, Reach
+from dbt_ivm.operators.lookup import Lookup, Reach
+from dbt_ivm.operators.lookup_tree import LookupTree
 from dbt_ivm.operators.moving_filter import MovingFilter
 from dbt_ivm.operators.one_row import OneRow
 from dbt_ivm.operators.preserving import PreservingJoin

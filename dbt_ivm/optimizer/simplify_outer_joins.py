@@ -67,12 +67,22 @@ def _carried(expression: exp.Expr) -> set[str]:
 
 
 def _simplified(plan: Operator, known: set[str]) -> Operator:
-    if isinstance(plan, Project) and known:
+    """The plan, whose rows with a NULL in a known column are dropped above it."""
+    if not known:
+        return plan
+    if isinstance(plan, Project):
         below = {p.expression.name for p in plan.projections if p.name in known and p.is_reference}
         simpler = _simplified(plan.input, below)
         return plan if simpler is plan.input else plan.with_inputs((simpler,))
-    if isinstance(plan, LeftJoin) and known & set(plan.right.column_names):
-        return Join((plan.left, plan.right), plan.predicates)
+    if isinstance(plan, Join):
+        members = tuple(_simplified(m, known & set(m.column_names)) for m in plan.members)
+        same = all(new is old for new, old in zip(members, plan.members, strict=True))
+        return plan if same else Join(members, plan.predicates)
+    if isinstance(plan, LeftJoin):
+        if known & set(plan.right.column_names):
+            return Join((plan.left, plan.right), plan.predicates)
+        left = _simplified(plan.left, known)
+        return plan if left is plan.left else LeftJoin(left, plan.right, plan.predicates)
     if isinstance(plan, FullJoin):
         has_left, has_right = (bool(known & set(side.column_names)) for side in plan.inputs)
         if has_left and has_right:

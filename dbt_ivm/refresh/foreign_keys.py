@@ -54,12 +54,14 @@ class EdgeFacts:
         replaced: keys removed and inserted in one window, for which the FK-Guard does not hold.
         doubled: inserted keys that more than one row has.
         example: one row that references nothing.
+        is_once: no key that is looked up was or is a key of several rows.
     """
 
     dangling: int = 0
     replaced: int = 0
     doubled: int = 0
     example: str = ""
+    is_once: bool = False
 
 
 @dataclass(frozen=True)

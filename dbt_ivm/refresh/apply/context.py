@@ -92,8 +92,13 @@ class ApplyContext:
         rows = self.layout.rows
         assert rows is not None
         root = rows.input if isinstance(rows, Aggregate) and self.layout.measures else rows
-        root = apply_rule(root, gather_left_joins, self.rules)
-        return apply_rule(root, contract_lookups, self.rules, self.tables, self.reach, self.kept_rows)
+        root = apply_rule(root, contract_lookups, self.rules, self.tables, self.reach, self.kept_rows, self.once)
+        return apply_rule(root, gather_left_joins, self.rules)
+
+    @property
+    def once(self) -> frozenset[str]:
+        """Edges of which a look told that no key was or is a key of several rows."""
+        return frozenset(name for name, facts in self.references.items() if facts.is_once)
 
     def reach(self, edge: Edge) -> Reach:
         return first_reach(edge, self.foreign_keys, self.dangling)
