@@ -17,7 +17,17 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "auxiliary": ("auto", "off"),
 }
 #: Options that are a list of words.
-LISTS: dict[str, tuple[str, ...]] = {"rules_off": ("contract_lookups", "flatten_joins", "prune_columns")}
+LISTS: dict[str, tuple[str, ...]] = {
+    "rules_off": (
+        "contract_lookups",
+        "flatten_joins",
+        "gather_left_joins",
+        "net_supplements",
+        "prune_columns",
+        "push_filters",
+        "simplify_outer_joins",
+    )
+}
 #: Options that are a number, with their smallest and largest value.
 NUMBERS: dict[str, tuple[float, float]] = {"compact_at": (0.0, 1.0)}
 #: Keys of meta.ivm that describe the relation as a source of others.
