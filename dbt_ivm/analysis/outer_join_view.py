@@ -104,6 +104,8 @@ class OuterJoinView:
         """Why the pairs of an input cannot be told from these columns, or nothing."""
         for pair in self.pairs[name]:
             for mark in self.marks(name, pair):
+                if mark not in self.known:
+                    return f"{_listed(mark.inputs)} is looked up by its key, so stored rows do not tell whether it is there"
                 if mark not in self.shown_as or not is_shown(self.shown_as[mark]):
                     return f"no stored column says whether {_listed(mark.inputs)} is there"
             for origin in self.matched(pair):

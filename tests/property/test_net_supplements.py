@@ -55,6 +55,7 @@ class Joins:
         self.count += 1
         if isinstance(shape, str):
             alias = f"{shape}{self.count}"
+            shape = shape[0]
             where = f" WHERE c1 {self.pick(['> 0', 'IS NOT NULL', '<> 2'])}" if self.chance(2) else ""
             text = f"(SELECT * FROM db.{shape} {where}) AS {alias}" if where else f"db.{shape} AS {alias}"
             return text, [(f"{alias}.{c}", "int") for c in ("c0", "c1", "c2")]
@@ -117,7 +118,8 @@ def outer_join_histories(draw: Any) -> History:
         tables = [c for c in "rstw" if f"'{c}'" in repr(shape)]
     else:
         tables = list("rstwu"[: draw(st.sampled_from([2, 3, 3, 4, 4, 5]))])
-        shape = joins.shape(tables)
+        again = ["r_again"] if len(tables) < 4 and joins.chance(3) else []  # a self-join
+        shape = joins.shape([*again, *tables])
     keyed = 1 if joins.chance(9) else 0
     sources = [Source(t, {"c0": "int", "c1": "int", "c2": "int"}, keyed) for t in tables]
     sql = joins.view(shape)
