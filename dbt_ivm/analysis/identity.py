@@ -55,7 +55,7 @@ def identify(plan: Operator, tables: tuple[Table, ...], marks: bool = False) -> 
     """The plan with a key among its columns (added at the end when not selected), or None.
 
     Args:
-        marks: whether left joins also get a column that says which rows have a match, where rows have keys of both sides.
+        marks: whether left joins whose rows have the keys of both sides also get a column that says which have a match.
     """
     return _identify(plan, _Facts({t.name: t for t in tables}, marks))
 

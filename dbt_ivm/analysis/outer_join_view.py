@@ -86,7 +86,7 @@ class OuterJoinView:
         return tuple(o for o in self.used[pair.join.name] if o.inputs <= pair.preserved)
 
     def equal_columns(self, pair: Pair, name: str) -> dict[Origin, str]:
-        """Columns that the pair's condition holds equal to a column of the input, and that column of the input's plan."""
+        """Columns that the pair's condition holds equal to a column of the input, and that column."""
         own = frozenset({name})
         both = self.equal[pair.join.name]
         return {a: b.column for x, y in both for a, b in ((x, y), (y, x)) if b.inputs == own and b.column}
@@ -105,7 +105,7 @@ class OuterJoinView:
         for pair in self.pairs[name]:
             for mark in self.marks(name, pair):
                 if mark not in self.known:
-                    return f"{_listed(mark.inputs)} is looked up by its key, so stored rows do not tell whether it is there"
+                    return f"{_listed(mark.inputs)} is looked up by its key, which stored rows do not have"
                 if mark not in self.shown_as or not is_shown(self.shown_as[mark]):
                     return f"no stored column says whether {_listed(mark.inputs)} is there"
             for origin in self.matched(pair):
@@ -129,7 +129,9 @@ def outer_join_view(plan: Operator) -> OuterJoinView | None:
         return None
     reader = _Reader({}, set(), {}, {}, {})
     tree, origins = reader.read(plan)
-    return OuterJoinView(plan, tree, reader.inputs, origins, frozenset(reader.known), reader.used, reader.equal, reader.sides)
+    return OuterJoinView(
+        plan, tree, reader.inputs, origins, frozenset(reader.known), reader.used, reader.equal, reader.sides
+    )
 
 
 def carrying(plan: Operator, wanted: Collection[Origin]) -> Operator:
@@ -260,9 +262,7 @@ class _Reader:
                 self.sides.setdefault(name, frozenset(tables_of(tree)))
         return self._node(kind, trees[0], trees[1], plan.predicates, origins, plan.types), origins
 
-    def _inner(
-        self, trees: list[JoinTree], plan: Join, origins: Mapping[str, Origin]
-    ) -> JoinTree:
+    def _inner(self, trees: list[JoinTree], plan: Join, origins: Mapping[str, Origin]) -> JoinTree:
         tree = trees[0]
         for number, other in enumerate(trees[1:], 2):
             predicates = plan.predicates if number == len(trees) else ()
@@ -291,7 +291,9 @@ class _Reader:
         )
         self.used[node.name] = tuple(listed)
         self.equal[node.name] = tuple(
-            (origins[column_name(p.this)], origins[column_name(p.expression)]) for p in predicates if _is_equality(p, types)
+            (origins[column_name(p.this)], origins[column_name(p.expression)])
+            for p in predicates
+            if _is_equality(p, types)
         )
         return node
 

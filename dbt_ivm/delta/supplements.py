@@ -9,7 +9,8 @@ before T did.  Inputs before T are read as after the change, those after it as b
     Δ    = P  +  {y where m > 0, n = 0}  −  {y where m = 0, n > 0}
 
 Rows with the same values in those columns have a match all or none, so m and n rely on no key.  T itself is not read;
-the others are read once, and the stored rows once, within the changed values where conditions are equalities with T.  ``tests/property/test_supplement_algebra.py`` has this in bags.
+the others are read once, and the stored rows once, within the changed values where conditions are equalities with T.
+``tests/property/test_supplement_algebra.py`` has this in bags.
 """
 
 from __future__ import annotations
@@ -93,7 +94,9 @@ class _Step:
         if isinstance(plan, Project):
             return in_each_branch(self.primary(plan.input), plan.over)
         if isinstance(plan, Join):
-            return join_weighted(plan, tuple(self.primary(m) if self._is_in(m) else self.state(m) for m in plan.members))
+            return join_weighted(
+                plan, tuple(self.primary(m) if self._is_in(m) else self.state(m) for m in plan.members)
+            )
         if not isinstance(plan, (LeftJoin, FullJoin)):
             raise InternalError(f"{plan.describe()} stands between joins")
         is_left = self._is_in(plan.left)
@@ -213,7 +216,9 @@ def _with_supplements(
     )
     wanted = Aggregate(asked, asked.column_names)
     on = tuple(zip(key, wanted.column_names, strict=True))
-    found = in_each_branch(UnionAll(tuple(parts)) if len(parts) > 1 else parts[0], lambda rows: SemiJoin(rows, wanted, on))
+    found = in_each_branch(
+        UnionAll(tuple(parts)) if len(parts) > 1 else parts[0], lambda rows: SemiJoin(rows, wanted, on)
+    )
     total = Measure(names.STORED_MATCHES, exp.Sum(this=col(names.WEIGHT)), WEIGHT_TYPE)
     before = Aggregate(found, key, (total,))
     renamed = tuple(Projection(f"{names.PREFIX}found_{i}", col(k)) for i, k in enumerate(key))
@@ -255,9 +260,7 @@ def _asked_by_change(
 def _for_each(rows: Operator, numbers: range) -> Operator:
     """Each row once per number; in one branch per addend, which are read once."""
     if len(numbers) == 1:
-        return in_each_branch(
-            rows, lambda part: Project(part, (*_passed(*part.column_names), _numbered(numbers[0])))
-        )
+        return in_each_branch(rows, lambda part: Project(part, (*_passed(*part.column_names), _numbered(numbers[0]))))
     listed = UnionAll(tuple(Project(OneRow(), (_numbered(n),)) for n in numbers))
     return Project.keeping(Join((rows, listed)), (*rows.column_names, names.SUPPLEMENT))
 
@@ -305,5 +308,3 @@ def _passed(*columns: str) -> tuple[Projection, ...]:
 
 def _number(value: int) -> exp.Expr:
     return exp.Literal.number(value)
-
-

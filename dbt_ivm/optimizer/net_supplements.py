@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from dbt_ivm.analysis.outer_join_view import OuterJoinView, outer_join_view, with_joins
 from dbt_ivm.delta.context import DeltaContext
 from dbt_ivm.delta.supplements import changed_inputs, reads
-from dbt_ivm.nodes import column_name
 from dbt_ivm.operators import Field, Operator, Project, SupplementedJoins
 from dbt_ivm.storage.stored_rows import StoredRows
 
@@ -29,8 +28,8 @@ def net_supplements(plan: Operator, stored: StoredRows, deltas: DeltaContext, ot
     """Maintain the outer joins at the root of a keyed view from the change and the stored rows.
 
     Safe when every changed input that may be missing has stored marks and stored columns of the conditions that match
-    it (``why_not``), and NULLs spread upwards (``why_unsupported``).  Chosen when it reads much less than the rules of the
-    joins one by one (``pays``).
+    it (``why_not``), and NULLs spread upwards (``why_unsupported``).  Chosen when it reads much less than the rules of
+    the joins one by one (``pays``).
 
         Project (LeftJoin (LeftJoin (a, b), c))   →   Project (SupplementedJoins (…, stored rows))
 
@@ -80,7 +79,7 @@ def _stored_columns(plan: Operator, view: OuterJoinView) -> Mapping[str, str]:
     """The joins' columns that are stored as they are, and the names they are stored under."""
     shown = {n: n for n in plan.column_names}
     while isinstance(plan, Project):
-        made = {p.name: column_name(p.expression) for p in plan.projections if p.is_reference}
+        made = {p.name: p.expression.name for p in plan.projections if p.is_reference}
         shown = {name: made[at] for name, at in shown.items() if at in made}
         plan = plan.input
     return {at: name for name, at in reversed(list(shown.items()))}
@@ -90,5 +89,3 @@ def _needed(view: OuterJoinView, missing: list[str]) -> set[str]:
     pairs = [(name, pair) for name in missing for pair in view.pairs[name]]
     marks = {view.shown_as[m] for name, pair in pairs for m in view.marks(name, pair)}
     return marks | {view.shown_as[o] for _, pair in pairs for o in view.matched(pair)}
-
-

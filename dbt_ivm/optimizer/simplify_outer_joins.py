@@ -10,6 +10,7 @@ from dbt_ivm.nodes import conjuncts
 from dbt_ivm.operators import Filter, FullJoin, Join, LeftJoin, Operator, Project
 from dbt_ivm.operators.bottom_up import bottom_up
 
+
 def simplify_outer_joins(plan: Operator) -> Operator:
     """Replace an outer join by a simpler one when a condition above it is not true for its rows of NULLs.
 

@@ -1,6 +1,6 @@
 """Views of inner, left, right and full joins nested at random, maintained by net supplements and without, on DuckDB.
 
-DBT_IVM_SUPPLEMENTS=20000 pytest -n 2 tests/property/test_net_supplements.py        more histories (default 600)
+DBT_IVM_SUPPLEMENTS=20000 pytest -n 2 tests/property/test_net_supplements.py        more histories (default 160)
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.property.sources import OPERATIONS, Source, operations_on, rows_of
 from tests.property.test_histories import SHARDS, History, Run, check_refreshes_with_violations, sampled
 from tests.property.views import Columns
 
-HISTORIES = int(os.environ.get("DBT_IVM_SUPPLEMENTS", "600"))
+HISTORIES = int(os.environ.get("DBT_IVM_SUPPLEMENTS", "160"))
 
 #: The shapes of paper views V2 to V7, as nested pairs; letters are tables.
 SHAPES = (
@@ -164,5 +164,3 @@ def test_every_refresh_equals_the_query(shard: int, always: None) -> None:
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_a_violated_key_is_an_error_or_harmless(shard: int, always: None) -> None:
     sampled(check_refreshes_with_violations, outer_join_histories(), HISTORIES // 4, shard)
-
-

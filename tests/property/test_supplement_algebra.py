@@ -92,18 +92,14 @@ class View:
         is_left = table in tables_of(tree.left)
         inner, other = (tree.left, tree.right) if is_left else (tree.right, tree.left)
         keeps = tree.kind is JoinKind.FULL or (tree.kind is JoinKind.LEFT and is_left)
-        return self.joined(
-            tree, self.primary(inner, table, change, state), self.evaluate(other, state), keeps, False
-        )
+        return self.joined(tree, self.primary(inner, table, change, state), self.evaluate(other, state), keeps, False)
 
     def supplements(self, table: str, primary: Bag, stored: Bag) -> Bag:
         found: Bag = Counter()
         here = self.tables.index(table)
         for pair in pairs_of(self.tree)[table]:
-            used = [
-                (t, c) for e in self.conditions[pair.join.name] for t, c in ((e.left, e.a), (e.right, e.b))
-            ]
-            used = [(self.tables.index(t), c) for t, c in used if t in pair.preserved]
+            sides = [s for e in self.conditions[pair.join.name] for s in ((e.left, e.a), (e.right, e.b))]
+            used = [(self.tables.index(t), c) for t, c in sides if t in pair.preserved]
             preserved = [self.tables.index(t) for t in pair.preserved]
 
             def match(row: Combined) -> Row | None:
@@ -118,9 +114,7 @@ class View:
                     for count in counts:
                         count[match(row)] += n
             for row in {row for row, n in primary.items() if n and match(row) is not None}:
-                nulled = tuple(
-                    None if t in pair.supplied else r for t, r in zip(self.tables, row, strict=True)
-                )
+                nulled = tuple(None if t in pair.supplied else r for t, r in zip(self.tables, row, strict=True))
                 sign = (after[match(row)] == 0) - (before[match(row)] == 0)
                 if sign:
                     assert found[nulled] in (0, sign)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt_ivm.optimizer import Verdict
+from dbt_ivm.optimizer import Verdict, judged
 from dbt_ivm.refresh.apply import context
 from tests.spark.project import Project
 
@@ -36,14 +36,13 @@ MODELS["v7_logged"] = MODELS["v7"]
 def notes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What refreshes note about outer joins."""
     found: list[str] = []
-    judge = context.judged
 
-    def judged(*arguments: object) -> Verdict:
-        verdict = judge(*arguments)  # type: ignore[arg-type]
+    def listened(*arguments: object) -> Verdict:
+        verdict = judged(*arguments)  # type: ignore[arg-type]
         found.append(verdict.note)
         return verdict
 
-    monkeypatch.setattr(context, "judged", judged)
+    monkeypatch.setattr(context, "judged", listened)
     return found
 
 
