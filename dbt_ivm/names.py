@@ -40,6 +40,13 @@ EXPECTED = "__ivm_expected"
 #: Whether a row that is looked up sees the other tables after the change (1) or before it (-1).
 SIDE = "__ivm_side"
 
+#: Which net supplement a row stands for; 0 is a changed row itself.
+SUPPLEMENT = "__ivm_supplement"
+
+#: Matches in the change, and in the stored rows.
+MATCHES = "__ivm_matches"
+STORED_MATCHES = "__ivm_stored_matches"
+
 #: Smallest and largest weight of a changed key: below zero a row was removed, above zero one was inserted.
 LOW = "__ivm_low"
 HIGH = "__ivm_high"

@@ -52,42 +52,52 @@ class Identified:
     relied_on: tuple[tuple[RelationName, Key], ...] = ()
 
 
-def identify(plan: Operator, tables: tuple[Table, ...]) -> Identified | None:
-    """The plan with a key among its columns (added at the end when not selected), or None."""
-    return _identify(plan, {t.name: t for t in tables})
+def identify(plan: Operator, tables: tuple[Table, ...], marks: bool = False) -> Identified | None:
+    """The plan with a key among its columns (added at the end when not selected), or None.
+
+    Args:
+        marks: whether left joins whose rows have the keys of both sides also get a column that says which have a match.
+    """
+    return _identify(plan, _Facts({t.name: t for t in tables}, marks))
 
 
-def _identify(plan: Operator, tables: Mapping[RelationName, Table]) -> Identified | None:
+@dataclass(frozen=True)
+class _Facts:
+    tables: Mapping[RelationName, Table]
+    marks: bool
+
+
+def _identify(plan: Operator, facts: _Facts) -> Identified | None:
     if isinstance(plan, Scan):
-        return _scan(plan, tables[plan.source].keys if plan.source in tables else ())
+        return _scan(plan, facts.tables[plan.source].keys if plan.source in facts.tables else ())
     if isinstance(plan, (OneRow, Clock)):
         return Identified(plan, ())
     if isinstance(plan, MovingFilter):
-        below = _identify(plan.input, tables)
+        below = _identify(plan.input, facts)
         return below and replace(below, plan=replace(plan, input=below.plan))
     if isinstance(plan, Filter):
         one_each = _partition_of_one(plan)
         if one_each is not None:
             return Identified(plan, one_each)
-        below = _identify(plan.input, tables)
+        below = _identify(plan.input, facts)
         return below and replace(below, plan=replace(plan, input=below.plan))
     if isinstance(plan, Project):
-        below = _identify(plan.input, tables)
+        below = _identify(plan.input, facts)
         return below and _project(plan, below)
     if isinstance(plan, Join):
-        return _join(plan, tables)
+        return _join(plan, facts)
     if isinstance(plan, LeftJoin):
-        return _left_join(plan, tables)
+        return _left_join(plan, facts)
     if isinstance(plan, FullJoin):
-        return _full_join(plan, tables)
+        return _full_join(plan, facts)
     if isinstance(plan, Existence):
-        below = _identify(plan.left, tables)
+        below = _identify(plan.left, facts)
         return below and replace(below, plan=replace(plan, left=below.plan))
     if isinstance(plan, Windowing):
-        below = _identify(plan.input, tables)
+        below = _identify(plan.input, facts)
         return replace(below, plan=replace(plan, input=below.plan)) if below is not None else _numbered(plan)
     if isinstance(plan, Generate) and plan.position:
-        below = _identify(plan.input, tables)
+        below = _identify(plan.input, facts)
         return below and replace(below, plan=replace(plan, input=below.plan), key=(*below.key, plan.position))
     if isinstance(plan, Aggregate):
         return Identified(plan, plan.group)
@@ -115,8 +125,8 @@ def _partition_of_one(plan: Filter) -> tuple[str, ...] | None:
     return None
 
 
-def _left_join(plan: LeftJoin, tables: Mapping[RelationName, Table]) -> Identified | None:
-    left, right = _identify(plan.left, tables), _identify(plan.right, tables)
+def _left_join(plan: LeftJoin, facts: _Facts) -> Identified | None:
+    left, right = _identify(plan.left, facts), _identify(plan.right, facts)
     if left is None or right is None:
         return None
     relied_on = tuple(dict.fromkeys([*left.relied_on, *right.relied_on]))
@@ -126,20 +136,18 @@ def _left_join(plan: LeftJoin, tables: Mapping[RelationName, Table]) -> Identifi
     )
     if set(right.key) <= matched:
         return Identified(replace(plan, left=left.plan), left.key, relied_on)
-    sides = _apart((plan.left, plan.right), [left, right])
+    sides = _apart((plan.left, plan.right), [left, _marked(right, in_key=False) if facts.marks else right])
     return Identified(replace(plan, left=sides[0].plan, right=sides[1].plan), (*sides[0].key, *sides[1].key), relied_on)
 
 
-def _full_join(plan: FullJoin, tables: Mapping[RelationName, Table]) -> Identified | None:
+def _full_join(plan: FullJoin, facts: _Facts) -> Identified | None:
     """A row with NULL in its key and no match looks like no row, so which sides there are belongs to the key."""
     sides: list[Identified] = []
     for before in plan.inputs:
-        found = _identify(before, tables)
+        found = _identify(before, facts)
         if found is None:
             return None
-        present = _unused("is_present", set(found.plan.column_names))
-        projections = (*(Projection(n, col(n)) for n in found.plan.column_names), Projection(present, exp.true()))
-        sides.append(replace(found, plan=Project(found.plan, projections), key=(*found.key, present)))
+        sides.append(_marked(found, in_key=True))
     sides = _apart(plan.inputs, sides)
     return Identified(
         replace(plan, left=sides[0].plan, right=sides[1].plan),
@@ -148,12 +156,19 @@ def _full_join(plan: FullJoin, tables: Mapping[RelationName, Table]) -> Identifi
     )
 
 
-def _join(plan: Join, tables: Mapping[RelationName, Table]) -> Identified | None:
+def _marked(side: Identified, in_key: bool) -> Identified:
+    """TRUE in every row of the side, so NULL where the side is missing."""
+    present = _unused("is_present", set(side.plan.column_names))
+    projections = (*(Projection(n, col(n)) for n in side.plan.column_names), Projection(present, exp.true()))
+    return replace(side, plan=Project(side.plan, projections), key=(*side.key, present) if in_key else side.key)
+
+
+def _join(plan: Join, facts: _Facts) -> Identified | None:
     """The keys of the roots; tables that are looked up from them by a unique key add nothing but that reliance."""
-    graph = join_graph(plan, tables)
+    graph = join_graph(plan, facts.tables)
     members: list[Identified] = []
     for position, member in enumerate(plan.members):
-        found = _identify(member, tables) if position in graph.roots else Identified(member, ())
+        found = _identify(member, facts) if position in graph.roots else Identified(member, ())
         if found is None:
             return None
         members.append(found)

@@ -25,11 +25,12 @@ from dbt_ivm.operators import (
     Scan,
     ScanChanges,
     ScanKept,
+    SupplementedJoins,
     Windowing,
 )
 
 #: Operators whose rules mention the change of an input more than once.
-REPEATING = (Aggregate, Windowing, PreservingJoin, PreservingStar, FullJoin)
+REPEATING = (Aggregate, Windowing, PreservingJoin, PreservingStar, FullJoin, SupplementedJoins)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from dbt_ivm.operators.scan_changes import ScanChanges
 from dbt_ivm.operators.scan_kept import ScanKept
 from dbt_ivm.operators.scan_values import ScanValues
 from dbt_ivm.operators.semi_join import SemiJoin
+from dbt_ivm.operators.supplemented_joins import SupplementedJoins
 from dbt_ivm.operators.union_all import UnionAll
 from dbt_ivm.operators.window import WindowFunction, Windowing
 
@@ -51,6 +52,7 @@ DELTA_OPERATORS: tuple[type[Operator], ...] = (
     LookupTree,
     PreservingStar,
     Repeat,
+    SupplementedJoins,
 )
 
 __all__ = [
@@ -86,6 +88,7 @@ __all__ = [
     "ScanKept",
     "ScanValues",
     "SemiJoin",
+    "SupplementedJoins",
     "UnaryOperator",
     "UnionAll",
     "WindowFunction",

@@ -160,6 +160,7 @@ def plan_refresh(
         context=ctx,
         commit=applied.state or ctx.state,
         edges=edge_statuses(ctx),
+        notes=(*base.notes, *([ctx.verdict.note] if ctx.verdict.note else [])),
     )
 
 

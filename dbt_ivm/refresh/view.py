@@ -15,7 +15,7 @@ from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.lower import lower
 from dbt_ivm.frontend.settle_ties import settle_ties
 from dbt_ivm.operators import Operator, Scan
-from dbt_ivm.optimizer import EARLY_RULES, RULES, Rule, apply_rule, prune_columns
+from dbt_ivm.optimizer import EARLY_RULES, RULES, Rule, apply_rule, net_supplements, prune_columns
 from dbt_ivm.refresh.foreign_keys import VERIFY
 from dbt_ivm.refresh.options import Options
 from dbt_ivm.storage.layout import Layout, Shape, choose_layout, opaque_layout
@@ -140,7 +140,7 @@ def compile_view(
     plan = lowered.plan
     for rule in EARLY_RULES:
         plan = apply_rule(plan, rule, rules)
-    layout = choose_layout(plan, lowered.tables, options.float_sums == "fast")
+    layout = choose_layout(plan, lowered.tables, options.float_sums == "fast", net_supplements in rules)
     assert layout.rows is not None
     layout = replace(layout, rows=settle_ties(apply_rule(layout.rows, prune_columns, rules)))
     return CompiledView(sql, plan, layout, lowered.tables, None, lowered.notes, rules, options.foreign_keys)

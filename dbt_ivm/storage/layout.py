@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from dbt_ivm import names
 from dbt_ivm.analysis.identity import identify
+from dbt_ivm.analysis.outer_join_view import carrying, outer_join_view
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Key, Table
 from dbt_ivm.comparable import is_comparable
@@ -80,22 +81,37 @@ def opaque_layout(visible: tuple[str, ...]) -> Layout:
     return Layout(Shape.OPAQUE, None, (), tuple(Projection(n, col(n)) for n in visible))
 
 
-def choose_layout(plan: Operator, tables: tuple[Table, ...], fast_float_sums: bool = False) -> Layout:
+def choose_layout(
+    plan: Operator, tables: tuple[Table, ...], fast_float_sums: bool = False, supplements: bool = False
+) -> Layout:
+    """
+    Args:
+        supplements: whether rows also tell which of them outer joins match by what (optimizer/net_supplements.py).
+    """
     root = _peel(plan)
     if root is not None:
         groups = _groups(root, fast_float_sums)
         if _is_storable(groups):
             return groups
-    identified = identify(plan, tables)
+    joined = outer_join_view(plan) if supplements else None
+    tells = joined is not None and not joined.unsupported
+    identified = identify(plan, tables, marks=tells)
     if identified is None or not all(is_storable(c.type) for c in identified.plan.columns):
         facade = tuple(Projection(n, col(n)) for n in plan.column_names)
         return Layout(Shape.BAG, plan, (), facade)
-    hidden = [n for n in identified.plan.column_names if n not in plan.column_names]
+    rows = identified.plan
+    hidden = [n for n in rows.column_names if n not in plan.column_names]
     stored = {n: names.hidden("key", i) for i, n in enumerate(hidden, 1)}
-    projections = tuple(Projection(stored.get(n, n), col(n)) for n in identified.plan.column_names)
+    marked = outer_join_view(rows) if tells else None
+    if marked is not None:
+        known = rows.column_names
+        rows = carrying(rows, marked.told_by())
+        added = [n for n in rows.column_names if n not in known]
+        stored |= {n: names.hidden("matched", i) for i, n in enumerate(added, 1)}
+    projections = tuple(Projection(stored.get(n, n), col(n)) for n in rows.column_names)
     return Layout(
         Shape.KEYED,
-        Project(identified.plan, projections),
+        Project(rows, projections),
         tuple(stored.get(k, k) for k in identified.key),
         tuple(Projection(n, col(n)) for n in plan.column_names),
         relied_on=identified.relied_on,
