@@ -44,6 +44,8 @@ MODELS = {
         f" as place from {FACT}) where place = 1"
     ),
     "running sum": f"select id, sum(amount) over (partition by dim_id order by id) as running from {FACT}",
+    "running sum over everything": f"select id, sum(amount) over (order by id) as running from {FACT}",
+    "ORDER BY, LIMIT 10": f"select id, amount from {FACT} order by amount desc, id limit 10",
     "COUNT(DISTINCT)": f"select dim_id, count(distinct amount) as amounts from {FACT} group by dim_id",
     "nested aggregate": (
         f"select n, count(*) as dims from (select dim_id, count(*) as n from {FACT} group by dim_id) group by n"

@@ -68,6 +68,8 @@ def settle_frame(call: exp.Window) -> Settled | None:
         return Settled(_over_rows(call, START, END))
     if (start, end) == (HERE, HERE):
         return Settled(_over_rows(call, START, END, None, [o.this.copy() for o in order.expressions]))
+    if (start, end) == (HERE, END) and isinstance(function, (exp.ArrayAgg, exp.NthValue)):
+        return None  # the first of equal rows sees more than the second, and nothing tells which is the first
     return Settled(_over_rows(call, start, end), _pick(call, start, end))
 
 

@@ -174,6 +174,21 @@ def test_one_of_the_answers(every: str, order: str, count: int, skipped: int) ->
         assert Counter(again.shown()) == refreshed
 
 
+#: Over rows of which several may be the same: what peers see is in the query's own terms.
+LISTS = {
+    "a list in order": "size(collect_list(c1) over (partition by c0 order by c2))",
+    "the second of equal rows": "nth_value(c1, 2) over (partition by c0, c1 order by c2)",
+    "a list of everything": "size(collect_list(c1) over (partition by c0))",
+}
+
+
+@pytest.mark.parametrize("call", LISTS.values(), ids=LISTS)
+def test_lists_over_equal_rows(call: str) -> None:
+    rng = random.Random(SEED)
+    for _ in range(EACH):
+        follow(Run(random_history(rng, f"select c0, c1, c2, {call} as x from db.t1"), enforce_keys=True))
+
+
 class PeersRun(Run):
     """``check`` asks that peers have one value, which some row of them, or of those before or after, has."""
 

@@ -103,6 +103,12 @@ MODELS: dict[str, tuple[str, str]] = {
         f" from {ORDERS}",
         "merge by key",
     ),
+    "values_of_the_frame": (
+        f"select id, last_value(amount) over w as latest, first_value(amount) ignore nulls over w as earliest,"
+        f" nth_value(id, 2) over w as other, collect_list(id) over w as ids, max_by(id, amount) over w as best"
+        f" from {ORDERS} window w as (partition by customer_id order by placed)",
+        "merge by key",
+    ),
     "shares_of_everything": (
         f"select customer_id, sum(amount) / sum(sum(amount)) over () as share, dense_rank() over (order by sum(amount) desc)"
         f" as place, ntile(2) over (order by customer_id) as half from {ORDERS} group by customer_id",
