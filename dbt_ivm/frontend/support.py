@@ -52,7 +52,8 @@ CONSTRUCTS: dict[str, Construct] = {
     "order_by": _algebraic("ORDER BY without LIMIT", "ignored: a table has no order"),
     "left_join": _affected(
         "LEFT, RIGHT, FULL JOIN, any predicate",
-        "changed rows are looked up; rows that match a changed row are joined anew",
+        "changed rows are looked up; rows that match a changed row are joined anew; "
+        "LEFT JOIN along a unique key in one branch",
     ),
     "existence": _affected(
         "EXISTS, IN, NOT EXISTS, NOT IN, LEFT SEMI and LEFT ANTI JOIN, anywhere in WHERE, HAVING, SELECT",
