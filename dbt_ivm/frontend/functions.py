@@ -21,6 +21,9 @@ LISTED = (exp.ArrayAgg, exp.ArrayUniqueAgg)
 #: The value beside the largest or smallest other one; among equal ones the largest or smallest value.
 BESIDE_EXTREMUM = (exp.ArgMax, exp.ArgMin)
 
+#: Aggregates that are 0 over no rows.
+COUNTS = frozenset("count count_if countif approx_count_distinct approx_distinct regr_count".split())
+
 ORDER_DEPENDENT_NAMES = frozenset("listagg string_agg mode histogram_numeric".split())
 ORDER_DEPENDENT: tuple[type[exp.Expr], ...] = (exp.Mode, exp.GroupConcat)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -14,6 +15,9 @@ from dbt_ivm.frontend.parse import line_of, parse
 from dbt_ivm.frontend.qualify import qualify
 from dbt_ivm.operators import Field, Operator, Project, Projection, Scan, col
 from dbt_ivm.storage.live_rows import without_tombstones
+
+if TYPE_CHECKING:
+    from dbt_ivm.frontend.given import Given
 
 
 @dataclass(frozen=True)
@@ -89,28 +93,32 @@ class Lowering:
         inner = replace(self, relations=bound.relations, ctes={})
         return inner.query(qualify(bound))
 
-    def query(self, query: exp.Expr) -> Rows:
+    def query(self, query: exp.Expr, given: Given | None = None) -> Rows:
+        """``given``: values of a query around it, for every SELECT in it but those of WITH."""
         outer = self.ctes
         self.ctes = dict(outer)
         try:
             with_ = query.args.get("with_")
             for cte in with_.expressions if with_ is not None else ():
                 self.ctes[cte.alias] = self.query(cte.this)
-            return self.body(query)
+            return self.body(query, given)
         finally:
             self.ctes = outer
 
-    def body(self, query: exp.Expr) -> Rows:
+    def body(self, query: exp.Expr, given: Given | None = None) -> Rows:
+        from dbt_ivm.frontend.given import per_row_limit
         from dbt_ivm.frontend.lower_select import lower_select
 
         if isinstance(query, exp.Subquery):
             self.refuse_modifiers(query)
-            return self.query(query.this)
+            return self.query(query.this, given)
+        if given is not None and isinstance(query, exp.Select):
+            query = per_row_limit(query)
         self.refuse_modifiers(query)
         if isinstance(query, exp.Select):
-            return lower_select(self, query)
+            return lower_select(self, query, given)
         if isinstance(query, exp.SetOperation):
-            return self.set_operation(query)
+            return self.set_operation(query, given)
         raise Refusal("unparsable", query.sql(dialect="spark")[:60], line_of(query))
 
     def refuse_modifiers(self, query: exp.Expr) -> None:
@@ -123,10 +131,10 @@ class Lowering:
                 if note not in self.notes:
                     self.notes.append(note)
 
-    def set_operation(self, query: exp.SetOperation) -> Rows:
+    def set_operation(self, query: exp.SetOperation, given: Given | None = None) -> Rows:
         from dbt_ivm.frontend.lower_set_operation import lower_set_operation
 
-        return lower_set_operation(self, query)
+        return lower_set_operation(self, query, given)
 
 
 def lower(sql: str, catalog: Catalog) -> Lowered:

@@ -6,9 +6,12 @@ from sqlglot import exp
 
 from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.clocks import asks_the_clock
+from dbt_ivm.frontend.given import Given
 from dbt_ivm.frontend.lower import Rows
+from dbt_ivm.frontend.lower_lateral import is_lateral, lower_lateral
 from dbt_ivm.frontend.lower_pivot import lower_pivot
 from dbt_ivm.frontend.lower_subquery import keep_rows
+from dbt_ivm.frontend.lower_unpivot import lower_unpivot
 from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.frontend.scope import Scope
 from dbt_ivm.nodes import conjuncts
@@ -40,20 +43,32 @@ GENERATORS: dict[type[exp.Expr], tuple[bool, bool]] = {
 }
 
 
-def lower_from(scope: Scope, select: exp.Select) -> list[exp.Expr]:
-    """Sets the scope's plan; returns conditions of inner joins that use columns of an enclosing query."""
-    from_ = select.args.get("from_")
+def lower_from(scope: Scope, select: exp.Select, given: Given | None = None) -> list[exp.Expr]:
+    """Sets the scope's plan; returns conditions of inner joins that use columns of an enclosing query.
+
+    Args:
+        given: rows of values of an enclosing query, which every row is joined with.
+    """
+    from_, joins = select.args.get("from_"), select.args.get("joins") or ()
     correlated: list[exp.Expr] = []
     if from_ is None:
+        scope.plan = given.plan if given is not None else scope.plan
         return correlated
-    members, predicates = [_source(scope, from_.this)], list[exp.Expr]()
+    given_last = any(j.side.upper() in ("RIGHT", "FULL") for j in joins)
+    first = [given.plan] if given is not None and not given_last else []
+    members, predicates = [*first, _source(scope, from_.this)], list[exp.Expr]()
 
     def joined() -> Operator:
         """The inner joins so far."""
         return members[0] if len(members) == 1 and not predicates else Join(tuple(members), tuple(predicates))
 
-    for join in select.args.get("joins") or ():
+    for join in joins:
         words = set(f"{join.method} {join.side} {join.kind}".upper().split())
+        if is_lateral(join.this):
+            scope.plan = joined()
+            lower_lateral(scope, join, words)
+            members, predicates = [scope.plan], []
+            continue
         _refuse_join(join, words)
         right = _source(scope, join.this)
         conditions = conjuncts(join.args["on"]) if join.args.get("on") is not None else []
@@ -80,6 +95,8 @@ def lower_from(scope: Scope, select: exp.Select) -> list[exp.Expr]:
             raise Refusal("subquery", f"{' '.join(sorted(words))} JOIN on columns of an outer query", line_of(join))
         members, predicates = [_outer(joined(), right, tuple(found), words)], []
     scope.plan = joined()
+    if given is not None and given_last:
+        scope.plan = Join((given.plan, scope.plan))
     for lateral in select.args.get("laterals") or ():
         scope.plan = _lateral_view(scope, lateral)
     return correlated
@@ -112,7 +129,8 @@ def _source(scope: Scope, source: exp.Expr) -> Operator:
         inside.plan = _source(inside, plain)
         rows = Rows(inside.plan, tuple((name, column) for (_, name), column in inside.columns.items()))
         for pivot in pivots:
-            rows = lower_pivot(lowering, rows, alias, pivot)
+            lower_one = lower_unpivot if pivot.args.get("unpivot") else lower_pivot
+            rows = lower_one(lowering, rows, alias, pivot)
         return scope.add(pivots[-1].alias or alias, rows)
     if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
         if source.name in lowering.ctes and source.name not in lowering.relations:

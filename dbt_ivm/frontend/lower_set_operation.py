@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from dbt_ivm import nodes
 from dbt_ivm.errors import Refusal, UserError
+from dbt_ivm.frontend.given import Given
 from dbt_ivm.frontend.lower import Lowering, Rows
 from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.operators import (
@@ -29,10 +30,10 @@ from dbt_ivm.operators import (
 from dbt_ivm.types import widest
 
 
-def lower_set_operation(lowering: Lowering, query: exp.SetOperation) -> Rows:
+def lower_set_operation(lowering: Lowering, query: exp.SetOperation, given: Given | None = None) -> Rows:
     if query.args.get("by_name"):
         raise Refusal("set_operation", "BY NAME", line_of(query))
-    left, right = lowering.query(query.left), lowering.query(query.right)
+    left, right = lowering.query(query.left, given), lowering.query(query.right, given)
     if len(left.outputs) != len(right.outputs):
         raise UserError(
             "IVM_UNION_WIDTH",

@@ -25,8 +25,14 @@ def named_windows(select: exp.Select) -> dict[str, exp.Window]:
     return {w.name: w for w in select.args.get("windows") or ()}
 
 
-def spelled_out(scope: Scope, expression: exp.Expr, named: dict[str, exp.Window]) -> exp.Expr:
-    """The expression with OVER w replaced by what w stands for; every window needs a partitioning."""
+def spelled_out(
+    scope: Scope, expression: exp.Expr, named: dict[str, exp.Window], apart: tuple[str, ...] = ()
+) -> exp.Expr:
+    """The expression with OVER w replaced by what w stands for; every window needs a partitioning.
+
+    Args:
+        apart: columns by which every window is partitioned, too.
+    """
 
     def replace_name(node: exp.Expr) -> exp.Expr:
         name = node.args.get("alias") if isinstance(node, exp.Window) else None
@@ -42,7 +48,11 @@ def spelled_out(scope: Scope, expression: exp.Expr, named: dict[str, exp.Window]
         return whole
 
     whole = expression.transform(replace_name) if named else expression
-    for window in whole.find_all(exp.Window):
+    if apart and whole.find(exp.Window):
+        whole = whole.copy()
+    for window in list(whole.find_all(exp.Window)):
+        if apart:
+            window.set("partition_by", [*window.args.get("partition_by", ()), *(col(n) for n in apart)])
         if not window.args.get("partition_by"):
             raise Refusal("window", scope.text(window), line_of(window) or scope.line)
     return whole

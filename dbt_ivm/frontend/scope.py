@@ -40,6 +40,7 @@ class Scope:
         self.plan: Operator = OneRow()
         self.columns: dict[tuple[str, str], str] = {}
         self.clocks: dict[str, str] = {}
+        self.subqueries: list[tuple[exp.Expr, exp.Expr]] = []  # and what they became
         self.is_condition = False  # what the clock shows is not looked up but left to a MovingFilter
 
     def add(self, alias: str, rows: Rows) -> Operator:
