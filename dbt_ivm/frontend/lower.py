@@ -171,6 +171,8 @@ def check_output_names(query: exp.Query) -> None:
                     f"column {position} is called {name}; names starting with {names.PREFIX} are reserved",
                 )
             continue
+        if isinstance(item, exp.Aliases):
+            continue
         if not item.alias:  # a function's own name would be that of its argument
             raise UserError(
                 "IVM_UNNAMED_COLUMN",

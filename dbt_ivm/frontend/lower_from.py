@@ -6,9 +6,10 @@ from sqlglot import exp
 
 from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.clocks import asks_the_clock
+from dbt_ivm.frontend.generators import generated, lateral_view
 from dbt_ivm.frontend.given import Given
 from dbt_ivm.frontend.lower import Rows
-from dbt_ivm.frontend.lower_lateral import is_lateral, lower_lateral
+from dbt_ivm.frontend.lower_lateral import lower_lateral
 from dbt_ivm.frontend.lower_pivot import lower_pivot
 from dbt_ivm.frontend.lower_subquery import keep_rows
 from dbt_ivm.frontend.lower_unpivot import lower_unpivot
@@ -16,11 +17,9 @@ from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.frontend.scope import Scope
 from dbt_ivm.nodes import conjuncts
 from dbt_ivm.operators import (
-    Column,
     Existence,
     Filter,
     FullJoin,
-    Generate,
     Join,
     Kind,
     LeftJoin,
@@ -31,16 +30,6 @@ from dbt_ivm.operators import (
     UnionAll,
     references,
 )
-from dbt_ivm.types import element_type, infer
-
-#: Generators: how many leading columns are positions, and whether rows without elements are kept.
-GENERATORS: dict[type[exp.Expr], tuple[bool, bool]] = {
-    exp.Explode: (False, False),
-    exp.ExplodeOuter: (False, True),
-    exp.Posexplode: (True, False),
-    exp.PosexplodeOuter: (True, True),
-    exp.Inline: (False, False),
-}
 
 
 def lower_from(scope: Scope, select: exp.Select, given: Given | None = None) -> list[exp.Expr]:
@@ -64,7 +53,7 @@ def lower_from(scope: Scope, select: exp.Select, given: Given | None = None) -> 
 
     for join in joins:
         words = set(f"{join.method} {join.side} {join.kind}".upper().split())
-        if is_lateral(join.this):
+        if isinstance(join.this, exp.Lateral):
             scope.plan = joined()
             lower_lateral(scope, join, words)
             members, predicates = [scope.plan], []
@@ -98,7 +87,7 @@ def lower_from(scope: Scope, select: exp.Select, given: Given | None = None) -> 
     if given is not None and given_last:
         scope.plan = Join((given.plan, scope.plan))
     for lateral in select.args.get("laterals") or ():
-        scope.plan = _lateral_view(scope, lateral)
+        scope.plan = lateral_view(scope, lateral)
     return correlated
 
 
@@ -140,6 +129,11 @@ def _source(scope: Scope, source: exp.Expr) -> Operator:
         return scope.add(alias, lowering.renamed(lowering.query(source.this), alias))
     if isinstance(source, exp.Values):
         return scope.add(alias, _values(scope, source))
+    if isinstance(source, (exp.Table, exp.Lateral)) and source.this is not None:
+        inside = Scope(lowering, scope.line)
+        plan = generated(inside, source.this, alias, [c.name for c in source.args["alias"].columns])
+        scope.columns.update(inside.columns)
+        return plan
     raise Refusal("lateral", scope.text(source), line_of(source) or scope.line)
 
 
@@ -155,33 +149,6 @@ def _values(scope: Scope, values: exp.Values) -> Rows:
         rows.append(Project(OneRow(), tuple(Projection(f, i) for f, i in zip(fresh, constants, strict=True))))
     plan = rows[0] if len(rows) == 1 else UnionAll(tuple(rows))
     return Rows(plan, tuple(zip(names, plan.column_names, strict=True)))
-
-
-def _lateral_view(scope: Scope, lateral: exp.Lateral) -> Operator:
-    generator, alias = lateral.this, lateral.args["alias"]
-    names = [c.name for c in alias.columns]
-    return generated(scope, generator, alias.name, names, bool(lateral.args.get("outer")))
-
-
-def generated(scope: Scope, generator: exp.Expr, alias: str, names: list[str], outer: bool = False) -> Operator:
-    """The rows that a generator makes of each row; its columns are known as ``alias.name``."""
-    if type(generator) not in GENERATORS:
-        raise Refusal("lateral", scope.text(generator), line_of(generator) or scope.line)
-    with_position, keeps = GENERATORS[type(generator)]
-    argument = scope.resolve(generator.this)
-    call = type(generator)(this=argument)
-    element = element_type(infer(argument, scope.plan.types))
-    kinds = (["int"] if with_position else []) + ([element] if not isinstance(generator, exp.Inline) else [])
-    made = []
-    for position, name in enumerate(names):
-        column = scope.lowering.fresh(f"{alias}_{name}")
-        made.append(Column(column, kinds[position] if position < len(kinds) else ""))
-        scope.columns[(alias, name)] = column
-    position_column = made[0].name if with_position else ""
-    keeps_rows = outer or keeps
-    if isinstance(call, (exp.ExplodeOuter, exp.PosexplodeOuter)):
-        call = (exp.Posexplode if with_position else exp.Explode)(this=argument)
-    return Generate(scope.plan, call, tuple(made), keeps_rows, position_column)
 
 
 def filtered(plan: Operator, conditions: list[exp.Expr]) -> Operator:

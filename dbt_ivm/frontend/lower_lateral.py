@@ -11,15 +11,12 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dbt_ivm.errors import Refusal
+from dbt_ivm.frontend.generators import lateral_view
 from dbt_ivm.frontend.lower_subquery import inner_rows, keep_rows, one_group
 from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.frontend.scope import Scope
 from dbt_ivm.nodes import conjuncts
 from dbt_ivm.operators import Filter, Join, LeftJoin, Project, Projection, col, references
-
-
-def is_lateral(source: exp.Expr) -> bool:
-    return isinstance(source, exp.Lateral) and isinstance(source.this, exp.Subquery)
 
 
 def lower_lateral(scope: Scope, join: exp.Join, words: set[str]) -> None:
@@ -29,6 +26,12 @@ def lower_lateral(scope: Scope, join: exp.Join, words: set[str]) -> None:
         raise Refusal("lateral", f"{' '.join(sorted(words))} JOIN LATERAL", line_of(join) or scope.line)
     if is_left and on is not None and on.find(exp.Query):
         raise Refusal("subquery", "in the condition of an outer join", line_of(join))
+    if not isinstance(lateral.this, exp.Subquery):
+        if is_left and on is not None and on != exp.true():
+            raise Refusal("lateral", "LEFT JOIN of a generator on a condition", line_of(join) or scope.line)
+        scope.plan = lateral_view(scope, lateral, outer=is_left)
+        _keep(scope, None if is_left else on)
+        return
     query = lateral.this.this
     while isinstance(query, exp.Subquery):
         query = query.this
@@ -56,8 +59,12 @@ def lower_lateral(scope: Scope, join: exp.Join, words: set[str]) -> None:
             scope.plan = LeftJoin(before, rows, (*inner.predicates, *conditions))
             return
         scope.plan = Join((before, rows), inner.predicates)
-    if on is not None:
-        left = keep_rows(scope, on)
+    _keep(scope, on)
+
+
+def _keep(scope: Scope, condition: exp.Expr | None) -> None:
+    if condition is not None:
+        left = keep_rows(scope, condition)
         scope.plan = Filter(scope.plan, exp.and_(*left)) if left else scope.plan
 
 

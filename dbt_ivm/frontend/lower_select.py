@@ -7,11 +7,12 @@ from sqlglot import exp
 from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.clocks import clock_of
 from dbt_ivm.frontend.functions import is_aggregate
+from dbt_ivm.frontend.generators import generated, is_generator
 from dbt_ivm.frontend.given import Given
 from dbt_ivm.frontend.grouping import grouping_sets
 from dbt_ivm.frontend.lower import Lowering, Rows
 from dbt_ivm.frontend.lower_aggregate import has_aggregates, lower_aggregate
-from dbt_ivm.frontend.lower_from import GENERATORS, filtered, generated, lower_from
+from dbt_ivm.frontend.lower_from import filtered, lower_from
 from dbt_ivm.frontend.lower_subquery import is_subquery, keep_rows, over_no_rows
 from dbt_ivm.frontend.lower_window import lower_windows, named_windows, spelled_out
 from dbt_ivm.frontend.parse import line_of
@@ -39,7 +40,8 @@ def lower_select(lowering: Lowering, select: exp.Select, given: Given | None = N
 
     windows = named_windows(select)
     apart = given.inner if given is not None else ()
-    items = [(item.alias_or_name, spelled_out(scope, item.unalias(), windows, apart)) for item in select.selects]
+    named = [pair for item in select.selects for pair in _named_items(scope, item)]
+    items = [(name, spelled_out(scope, e, windows, apart)) for name, e in named]
     having, qualify, group = (select.args.get(clause) for clause in ("having", "qualify", "group"))
     conditions = [spelled_out(scope, c.this, windows, apart) for c in (having, qualify) if c is not None]
     if group is not None or having is not None or has_aggregates([e for _, e in items] + conditions):
@@ -63,14 +65,25 @@ def lower_select(lowering: Lowering, select: exp.Select, given: Given | None = N
 
 def _item(scope: Scope, name: str, expression: exp.Expr) -> exp.Expr:
     """An item of the select list; a generator there makes rows."""
-    if isinstance(expression, tuple(GENERATORS)):
+    if is_generator(expression):
         alias = scope.lowering.fresh("generated")
-        names = ["pos", name] if isinstance(expression, (exp.Posexplode, exp.PosexplodeOuter)) else [name]
-        if len(names) > 1:
+        if isinstance(expression, (exp.Posexplode, exp.PosexplodeOuter)):
             raise Refusal("lateral", scope.text(expression), line_of(expression) or scope.line)
-        scope.plan = generated(scope, expression, alias, names)
+        scope.plan = generated(scope, expression, alias, [name])
         return scope.resolve(exp.column(name, table=alias))
     return scope.resolve(expression, keep=(exp.Window,))
+
+
+def _named_items(scope: Scope, item: exp.Expr) -> list[tuple[str, exp.Expr]]:
+    """An item of the select list; generator(…) AS (a, b) is several."""
+    if not isinstance(item, exp.Aliases):
+        return [(item.alias_or_name, item.unalias())]
+    names = [a.name for a in item.aliases]
+    if not is_generator(item.this):
+        raise Refusal("unparsable", scope.text(item), line_of(item) or scope.line)
+    alias = scope.lowering.fresh("generated")
+    scope.plan = generated(scope, item.this, alias, names)
+    return [(n, exp.column(n, table=alias)) for n in names]
 
 
 def _grouped(

@@ -27,7 +27,7 @@ from dbt_ivm.operators import (
     UnionAll,
     col,
 )
-from dbt_ivm.types import widest
+from dbt_ivm.types import common_type
 
 
 def lower_set_operation(lowering: Lowering, query: exp.SetOperation, given: Given | None = None) -> Rows:
@@ -42,7 +42,7 @@ def lower_set_operation(lowering: Lowering, query: exp.SetOperation, given: Give
     sides = [_outputs(lowering, side, left.visible) for side in (left, right)]
     distinct = bool(query.args.get("distinct"))
     if isinstance(query, exp.Union):
-        plan: Operator = UnionAll(tuple(sides))
+        plan: Operator = UnionAll(tuple(_same_types(query, sides)))
         plan = Aggregate(plan, plan.column_names) if distinct else plan
     elif distinct:
         first, other = _same_types(query, sides)
@@ -66,9 +66,12 @@ def _same_types(query: exp.SetOperation, sides: list[Operator]) -> list[Operator
     first, other = sides
     kinds: list[str] = []
     for a, b in zip(first.columns, other.columns, strict=True):
+        common = common_type(a.type, b.type)
+        if isinstance(query, exp.Union):  # where a type is unknown, the engine finds the common one
+            kinds.append(common)
+            continue
         if "map<" in a.type or "map<" in b.type:
             raise Refusal("map_or_variant", f"{query.key.upper()} of {a.type}", line_of(query))
-        common = a.type if a.type == b.type else widest([a.type, b.type])
         if not common and a.type != b.type:
             raise Refusal(
                 "set_operation",

@@ -10,16 +10,14 @@ The place makes a key of the row together with the key of ``t``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from sqlglot import exp
 
-from dbt_ivm import nodes
 from dbt_ivm.errors import Refusal
+from dbt_ivm.frontend.generators import chosen, numbered
 from dbt_ivm.frontend.lower import Lowering, Rows
 from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.frontend.scope import Scope
-from dbt_ivm.operators import Column, Filter, Generate, Operator, Project, Projection, col
+from dbt_ivm.operators import Filter, Project, Projection, col
 from dbt_ivm.types import widest
 
 
@@ -39,15 +37,12 @@ def lower_unpivot(lowering: Lowering, rows: Rows, alias: str, pivot: exp.Pivot) 
     used = {c for entry in entries for c in entry}
     kept = [(name, column) for name, column in rows.outputs if column not in used]
 
-    place = lowering.fresh("place")
-    one, last = (nodes.cast(exp.Literal.number(n), "int") for n in (1, len(entries)))
-    series = exp.Explode(this=exp.Anonymous(this="SEQUENCE", expressions=[one, last]))
-    plan: Operator = Generate(scope.plan, series, (Column(place, "int"),), position=place)
+    plan, place = numbered(scope, len(entries))
     labels = [exp.Literal.string(e.args["alias"].name) for e in fields[0].expressions]
-    made = [(fields[0].this.name, _chosen(place, labels))]
+    made = [(fields[0].this.name, chosen(place, labels))]
     for position, value in enumerate(targets):
         columns = [entry[position] for entry in entries]
-        made.append((value.name, _chosen(place, [col(c) for c in columns], _common(scope, columns))))
+        made.append((value.name, chosen(place, [col(c) for c in columns], _common(scope, columns))))
     shown = [(name, lowering.fresh(f"p_{name}"), e) for name, e in [*((n, col(c)) for n, c in kept), *made]]
     plan = Project(plan, (*(Projection(c, e) for _, c, e in shown), Projection(place, col(place))))
     if not pivot.args.get("include_nulls"):
@@ -68,13 +63,3 @@ def _common(scope: Scope, columns: list[str]) -> str:
     """The type of a value column when its entries differ; "" when there is nothing to cast."""
     kinds = [scope.plan.types[c] for c in columns]
     return widest(kinds) if len(set(kinds)) > 1 else ""
-
-
-def _chosen(place: str, values: Sequence[exp.Expr], kind: str = "") -> exp.Expr:
-    """The value of the row's place, cast to the type if one is given."""
-    branches = [
-        exp.If(this=exp.EQ(this=col(place), expression=exp.Literal.number(number)), true=value)
-        for number, value in enumerate(values, 1)
-    ]
-    chosen = exp.Case(ifs=branches)
-    return nodes.cast(chosen, kind) if kind else chosen

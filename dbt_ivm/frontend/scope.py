@@ -88,6 +88,9 @@ class Scope:
     def column(self, node: exp.Column) -> exp.Expr:
         if not node.table:  # made by an earlier stage
             return node
+        if isinstance(node.this, exp.Star):
+            detail = f"{node.sql(dialect='spark')} of a table function without names of its columns"
+            raise Refusal("lateral", detail, line_of(node) or self.line)
         found = self.find(node.table, node.name)
         if found is None:
             detail = f"{node.sql(dialect='spark')} belongs to a query further out"

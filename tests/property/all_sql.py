@@ -145,21 +145,24 @@ class AllSql(ViewBuilder):
         """LATERAL of rows, groups, one group, the first rows, of a window or of a union."""
         outer = [(n, t) for n, t in outer if t in LITERALS]
         text, columns = self.table()
-        where = [self.connection(outer, columns)] if self.chance(9) else []
+        connected = self.chance(9)
+        where = [self.connection(outer, columns)] if connected else []
         if self.chance(4):
             where.append(self.plain_predicate(columns + outer))
         condition = f" WHERE {' AND '.join(where)}" if where else ""
         value, kind = self.pick([c for c in columns if c[1] in LITERALS])
         number, beside = self.of_type(columns, "int"), self.of_type(columns + outer, "int")
+        one = f"(case when {value} is null then 0 else 1 end)"
         every = ", ".join(f"{n}{self.pick(['', ' desc'])}" for n, _ in columns)
         source, made = f"FROM {text}{condition}", [("x", "int"), ("y", kind)]
-        form = self.pick(["rows", "rows", "one", "one", "group", "distinct", "first", "first", "window", "union"])
+        apart = ["first", "first", "window"] if connected and where[0] != "true" else []  # per row outside
+        form = self.pick(["rows", "rows", "one", "one", "group", "distinct", "union", *apart])
         if form == "rows":
             query = f"SELECT {beside} AS x, {value} AS y {source}"
         elif form == "one":
             calls = [
                 f"max({number})",
-                f"sum({number} + coalesce({beside}, 0))",
+                f"sum({beside} + {one})",
                 f"coalesce(min({number}), 3)",
                 f"count({number})",
                 "count(*)",
@@ -168,7 +171,7 @@ class AllSql(ViewBuilder):
             query = f"SELECT {self.pick(calls)} AS x, {self.pick(calls)} AS y {source}{having}"
             made = [("x", "bigint"), ("y", "bigint")]
         elif form == "group":
-            query = f"SELECT sum({number} + coalesce({beside}, 0)) AS x, {value} AS y {source} GROUP BY {value}"
+            query = f"SELECT sum({beside} + {one}) AS x, {value} AS y {source} GROUP BY {value}"
             made = [("x", "bigint"), ("y", kind)]
         elif form == "distinct":
             query = f"SELECT DISTINCT {number} AS x, {value} AS y {source}"
@@ -267,7 +270,7 @@ class AllSql(ViewBuilder):
             ]
         )
         where = f" WHERE {self.connection(outer, columns)}" if self.chance(7) else ""
-        if where and self.chance(3):
+        if where and "true" not in where and self.chance(3):
             every = ", ".join(f"{n}{self.pick(['', ' desc'])}" for n, _ in columns)
             return f"(SELECT {argument} AS x FROM {text}{where} ORDER BY {every} LIMIT 1)"
         if where and self.chance(2):
