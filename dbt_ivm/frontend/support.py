@@ -44,8 +44,8 @@ CONSTRUCTS: dict[str, Construct] = {
     "distinct": _algebraic("DISTINCT, UNION", "a hidden count per distinct row"),
     "other_aggregates": _affected(
         "COUNT(DISTINCT), SUM(DISTINCT), variance and covariance family, boolean and bitwise aggregates, exact "
-        "percentiles (PERCENTILE_CONT, PERCENTILE_DISC, MEDIAN too), regression functions, TRY_SUM, SUM and AVG of "
-        "floating point (float_sums: exact), SUM of decimals wider than 27 digits, AVG of decimals wider than 14 digits",
+        "percentiles (PERCENTILE_CONT, PERCENTILE_DISC, MEDIAN too), regression, TRY_SUM, SUM and AVG of "
+        "floating point (float_sums: exact), SUM of decimals wider than 27 digits, AVG of decimals of more than 14",
         "affected groups are recomputed",
     ),
     "nested_aggregate": _affected("aggregates below other operators", "affected groups are recomputed, old and new"),
