@@ -28,6 +28,7 @@ from dbt_ivm.operators import (
     Project,
     Projection,
     UnionAll,
+    col,
     references,
 )
 
@@ -65,8 +66,12 @@ def lower_from(scope: Scope, select: exp.Select, given: Given | None = None) -> 
         asking = [c for c in conditions if c.find(exp.Query) or (asks_the_clock(c) and not is_outer)]
         scope.plan = joined()
         found = [p for c in conditions if c not in asking for p in conjuncts(scope.resolve(c))]
-        if is_outer:  # the clock, if it was asked for
-            members, predicates = [scope.plan], []
+        if is_outer:
+            for condition in asking:
+                right, mark = _of_one_side(scope, condition, right, join)
+                found.append(mark)
+            asking = []
+            members, predicates = [scope.plan], []  # with the clock, if it was asked for
         have = {n for m in (*members, right) for n in m.column_names}
         outside = [p for p in found if not set(references(p)) <= have]
         if not is_outer:
@@ -78,8 +83,6 @@ def lower_from(scope: Scope, select: exp.Select, given: Given | None = None) -> 
                 kept = keep_rows(scope, exp.and_(*asking))
                 members, predicates = [filtered(scope.plan, kept)], []
             continue
-        if asking:
-            raise Refusal("subquery", "in the condition of an outer join", line_of(join))
         if outside:
             raise Refusal("subquery", f"{' '.join(sorted(words))} JOIN on columns of an outer query", line_of(join))
         members, predicates = [_outer(joined(), right, tuple(found), words)], []
@@ -89,6 +92,23 @@ def lower_from(scope: Scope, select: exp.Select, given: Given | None = None) -> 
     for lateral in select.args.get("laterals") or ():
         scope.plan = lateral_view(scope, lateral)
     return correlated
+
+
+def _of_one_side(scope: Scope, condition: exp.Expr, right: Operator, join: exp.Join) -> tuple[Operator, exp.Expr]:
+    """A condition with a subquery, as a column of the only side whose columns it uses."""
+    alias, used = join.this.alias_or_name, {c.table for c in condition.find_all(exp.Column)}
+    on_left = bool(used & {table for table, _ in scope.columns if table != alias})
+    if on_left and alias in used:
+        raise Refusal("subquery", "with both sides in the condition of an outer join", line_of(join))
+    side = scope
+    if alias in used:
+        side = Scope(scope.lowering, scope.line)
+        side.plan = right
+        side.columns = {key: column for key, column in scope.columns.items() if key[0] == alias}
+    value, mark = side.resolve(condition), scope.lowering.fresh("holds")
+    kept = tuple(Projection(n, col(n)) for n in side.plan.column_names)
+    side.plan = Project(side.plan, (*kept, Projection(mark, value)))
+    return (right if side is scope else side.plan), col(mark)
 
 
 def _outer(left: Operator, right: Operator, on: tuple[exp.Expr, ...], words: set[str]) -> Operator:

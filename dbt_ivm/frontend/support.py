@@ -85,7 +85,7 @@ CONSTRUCTS: dict[str, Construct] = {
         "where rows are equally good the choice is always the same: the smallest value, lists in order",
     ),
     "subquery": _full(
-        "subqueries in conditions of outer joins, WITH in a subquery that uses the query around it",
+        "subqueries over both sides in the condition of an outer join, WITH that uses the query around a subquery",
         "this form of subquery has no incremental rule yet",
         "compute it in a derived table that is joined in FROM",
     ),

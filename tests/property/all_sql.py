@@ -106,6 +106,9 @@ class AllSql(ViewBuilder):
                 text += f"\nCROSS JOIN {other}"
                 columns = columns + more
                 continue
+            if kind not in ("JOIN", "FULL JOIN") and self.aliases < MOST and self.chance(2):
+                side = [c for c in self.pick([columns, more]) if c[1] in LITERALS]
+                condition += f" AND {self.subquery_predicate(side)}" if side else ""
             text += f"\n{kind} {other} ON {condition}"
             columns = columns if kind in ("LEFT SEMI JOIN", "LEFT ANTI JOIN") else columns + more
         return text, columns

@@ -68,6 +68,11 @@ MODELS: dict[str, tuple[str, str]] = {
         f" group by exists (select 1 from {LINES} l where l.wide_id = w.id)",
         "merge by group",
     ),
+    "outer_join_on_subqueries": (
+        f"select w.id, l.tag from {WIDE} w left join {LINES} l on l.wide_id = w.id and w.b in (select id from {NOTES})"
+        f" and not exists (select 1 from {NOTES} n where n.note = l.tag)",
+        "merge by row",
+    ),
     "stacked": (
         f"select id, x, y from {WIDE} lateral view stack(2, b, k, cast(id as int), 'z', null) s as x, y, more",
         "merge by key",
