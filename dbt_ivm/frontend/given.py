@@ -62,12 +62,6 @@ def without_values(plan: Operator, used: tuple[str, ...]) -> Operator:
     return plan
 
 
-def outer_columns(query: exp.Expr) -> list[exp.Column]:
-    """Columns of relations that the query does not mention itself."""
-    own = {r.alias_or_name for r in query.find_all(exp.Table, exp.Subquery, exp.Lateral, exp.Values)}
-    return [c for c in query.find_all(exp.Column) if c.table and c.table not in own]
-
-
 def per_row_limit(select: exp.Select) -> exp.Select:
     """ORDER BY … LIMIT n as row_number() OVER (ORDER BY …) <= n, to be partitioned by what is given."""
     if not any(select.args.get(c) is not None for c in LIMITED):

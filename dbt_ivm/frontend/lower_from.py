@@ -53,6 +53,7 @@ def lower_from(scope: Scope, select: exp.Select, given: Given | None = None) -> 
         return members[0] if len(members) == 1 and not predicates else Join(tuple(members), tuple(predicates))
 
     for join in joins:
+        scope.subqueries.clear()  # of rows before the join, which may be rows of NULLs after it
         words = set(f"{join.method} {join.side} {join.kind}".upper().split())
         if isinstance(join.this, exp.Lateral):
             scope.plan = joined()
@@ -87,6 +88,7 @@ def lower_from(scope: Scope, select: exp.Select, given: Given | None = None) -> 
             raise Refusal("subquery", f"{' '.join(sorted(words))} JOIN on columns of an outer query", line_of(join))
         members, predicates = [_outer(joined(), right, tuple(found), words)], []
     scope.plan = joined()
+    scope.subqueries.clear()
     if given is not None and given_last:
         scope.plan = Join((given.plan, scope.plan))
     for lateral in select.args.get("laterals") or ():

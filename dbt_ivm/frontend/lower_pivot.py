@@ -30,7 +30,8 @@ def lower_pivot(lowering: Lowering, rows: Rows, alias: str, pivot: exp.Pivot) ->
     tested = [scope.resolve(t) for t in _parts(fields[0].this)]
     calls = [scope.resolve(e.unalias()) for e in pivot.expressions]
     listed = [v.this if isinstance(v, exp.PivotAlias) else v for v in fields[0].expressions]
-    kinds = [infer(t, scope.plan.types) for t in tested]
+    found = [infer(t, scope.plan.types) for t in tested]
+    kinds = ["string" if "char(" in kind else kind for kind in found]
     if any(len(_parts(v)) != len(tested) for v in listed):
         raise Refusal("unparsable", "PIVOT", line)
     values = [[_of_type(scope, scope.resolve(p), k) for p, k in zip(_parts(v), kinds, strict=True)] for v in listed]

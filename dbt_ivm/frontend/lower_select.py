@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.clocks import clock_of
+from dbt_ivm.frontend.correlation import over_no_rows
 from dbt_ivm.frontend.functions import is_aggregate
 from dbt_ivm.frontend.generators import generated, is_generator
 from dbt_ivm.frontend.given import Given
@@ -13,7 +14,7 @@ from dbt_ivm.frontend.grouping import grouping_sets
 from dbt_ivm.frontend.lower import Lowering, Rows
 from dbt_ivm.frontend.lower_aggregate import has_aggregates, lower_aggregate
 from dbt_ivm.frontend.lower_from import filtered, lower_from
-from dbt_ivm.frontend.lower_subquery import is_subquery, keep_rows, over_no_rows
+from dbt_ivm.frontend.lower_subquery import is_subquery, keep_rows
 from dbt_ivm.frontend.lower_window import lower_windows, named_windows, spelled_out
 from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.frontend.scope import Scope

@@ -18,8 +18,8 @@ from sqlglot import exp
 from dbt_ivm import names, nodes
 from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.clocks import asks_the_clock
-from dbt_ivm.frontend.given import given_values, outer_columns, without_values
-from dbt_ivm.frontend.grouping import grouping_sets
+from dbt_ivm.frontend.correlation import as_set, bare, is_correlated, outer_columns, over_no_rows, stands_in_conditions
+from dbt_ivm.frontend.given import given_values, without_values
 from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.frontend.scope import Scope
 from dbt_ivm.nodes import conjuncts, replace_columns
@@ -38,9 +38,6 @@ from dbt_ivm.operators import (
     references,
 )
 from dbt_ivm.operators.preserving import equalities
-
-#: Clauses that make rows of a subquery depend on each other, or that have names of their own.
-APART = ("with_", "limit", "offset", "qualify", "distinct")
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,7 @@ def keep_rows(scope: Scope, condition: exp.Expr) -> list[exp.Expr]:
         negated = isinstance(part, exp.Not)
         inside = _unwrapped(part.this) if negated else part
         if isinstance(inside, exp.Exists) and is_subquery(inside):
-            inner = inner_rows(scope, _as_set(inside.this, is_tested=True))
+            inner = inner_rows(scope, as_set(inside.this, is_tested=True))
             kind = Kind.ANTI if negated else Kind.SEMI
             scope.plan = Existence(scope.plan, _visible(inner), inner.predicates, kind)
         elif isinstance(inside, exp.In) and is_subquery(inside):
@@ -119,7 +116,7 @@ def subquery_value(scope: Scope, node: exp.Expr) -> exp.Expr:
 
 def _value(scope: Scope, node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Exists):
-        return _mark(scope, inner_rows(scope, _as_set(node.this, is_tested=True)), ())
+        return _mark(scope, inner_rows(scope, as_set(node.this, is_tested=True)), ())
     if isinstance(node, exp.In):
         return _in_value(scope, node)
     return _scalar(scope, node)
@@ -145,7 +142,7 @@ def _compared(scope: Scope, node: exp.In) -> tuple[Inner, list[tuple[exp.Expr, e
     tested = _unwrapped(node.this)
     items = tested.expressions if isinstance(tested, exp.Tuple) else [tested]
     outer = [scope.resolve(i) for i in items]
-    inner = inner_rows(scope, _as_set(node.args["query"]))
+    inner = inner_rows(scope, as_set(node.args["query"]))
     if len(outer) != len(inner.values):
         raise Refusal("subquery", scope.text(node), line_of(node) or scope.line)
     return inner, list(zip(outer, inner.values, strict=True))
@@ -219,7 +216,7 @@ def _distinct(inner: Inner) -> Operator:
 
 def _scalar(scope: Scope, node: exp.Expr) -> exp.Expr:
     """The one value of a subquery: NULL without a row, an error with several."""
-    whole = one_group(scope, _bare(node))
+    whole = one_group(scope, bare(node))
     if whole is None:
         inner, empty = _one_row_each(scope, inner_rows(scope, node, items=False), node)
     else:
@@ -266,22 +263,6 @@ def one_group(scope: Scope, query: exp.Expr) -> tuple[Inner, list[exp.Expr]] | N
     values = tuple(scoped.resolve(i) for i in items)
     inner = Inner(scoped.plan, values, inner.predicates)
     return _grouped(scope, inner, [], None, False), [over_no_rows(v) for v in values]
-
-
-def over_no_rows(value: exp.Expr) -> exp.Expr:
-    """The expression with its aggregates as they are over no rows."""
-    from dbt_ivm.frontend.functions import COUNTS, LISTED, function_names, is_aggregate
-
-    def empty(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Filter):
-            return empty(node.this)
-        if function_names(node) & COUNTS:
-            return exp.Literal.number(0)
-        if isinstance(node, LISTED):
-            return exp.Array(expressions=[])
-        return exp.Null() if is_aggregate(node) else node
-
-    return value.copy().transform(empty)
 
 
 def _grouped(scope: Scope, inner: Inner, own_keys: list[exp.Expr], having: exp.Expr | None, is_grouped: bool) -> Inner:
@@ -331,7 +312,7 @@ def inner_rows(scope: Scope, query: exp.Expr, items: bool = True) -> Inner:
     """The rows of a subquery; ``items``: its values may use columns of the query around it."""
     from dbt_ivm.frontend.lower_aggregate import has_aggregates
 
-    query = _bare(query)
+    query = bare(query)
     if not is_correlated(query):
         rows = scope.lowering.query(_without_order(query))
         return Inner(rows.plan, tuple(col(c) for _, c in rows.outputs))
@@ -340,28 +321,6 @@ def inner_rows(scope: Scope, query: exp.Expr, items: bool = True) -> Inner:
         if query.args.get("group") is not None or not aggregates:  # one group of no rows is a row, too
             return _correlated(scope, query)
     return _with_given(scope, query)
-
-
-def _bare(query: exp.Expr) -> exp.Expr:
-    while isinstance(query, exp.Subquery):
-        query = query.this
-    return query
-
-
-def _as_set(query: exp.Expr, is_tested: bool = False) -> exp.Expr:
-    """The query without what does not matter to IN; nor to EXISTS, if that is all that ``is_tested``."""
-    query = _bare(query)
-    limit = query.args.get("limit")
-    some = limit is not None and isinstance(limit.expression, exp.Literal) and limit.expression.name not in ("", "0")
-    drops_limit = is_tested and some and query.args.get("offset") is None
-    if not isinstance(query, exp.Select) or (query.args.get("offset") is not None):
-        return query
-    if limit is not None and not drops_limit:
-        return query
-    query = query.copy()
-    for clause in ("order", "limit", "distinct"):
-        query.set(clause, None)
-    return query
 
 
 def _with_given(scope: Scope, query: exp.Expr) -> Inner:
@@ -422,30 +381,3 @@ def _rows_of(scope: Scope, query: exp.Select) -> tuple[Inner, Scope]:
         if not set(references(condition)) <= known:
             raise Refusal("subquery", "it uses a column of a query further out", line_of(query) or scope.line)
     return Inner(scoped.plan, (), tuple(connecting)), scoped
-
-
-def is_correlated(query: exp.Expr) -> bool:
-    return bool(outer_columns(query))
-
-
-def stands_in_conditions(query: exp.Expr, items: bool = True) -> bool:
-    """Whether outer columns stand in WHERE and in conditions of inner joins only, or in the select list if ``items``.
-
-    Then what the subquery has for a row outside is a join with its rows.
-    """
-    from dbt_ivm.frontend.lower_aggregate import has_aggregates
-
-    if not isinstance(query, exp.Select) or any(query.args.get(c) is not None for c in APART):
-        return False
-    group = query.args.get("group")
-    if group is not None and grouping_sets(group) is not None:
-        return False
-    if any(i.find(exp.Window) for i in query.selects):
-        return False
-    if group is not None or query.args.get("having") is not None or has_aggregates(list(query.selects)):
-        items = False
-    places: list[exp.Expr] = [query.args["where"]] if query.args.get("where") is not None else []
-    places += [j.args["on"] for j in query.args.get("joins") or () if j.args.get("on") is not None and not j.side]
-    places += query.selects if items else []
-    allowed = {id(c) for place in places for c in place.find_all(exp.Column) if c.parent_select is query}
-    return all(id(c) in allowed for c in outer_columns(query))

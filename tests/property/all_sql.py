@@ -277,7 +277,7 @@ class AllSql(ViewBuilder):
             every = ", ".join(f"{n}{self.pick(['', ' desc'])}" for n, _ in columns)
             return f"(SELECT {argument} AS x FROM {text}{where} ORDER BY {every} LIMIT 1)"
         if where and self.chance(2):
-            call = f"count(*) FILTER (WHERE {self.plain_predicate(columns + outer)})"
+            call = f"count(*) FILTER (WHERE {self.plain_predicate(columns)})"
         return f"(SELECT {call} AS x FROM {text}{where})"
 
     def select_without_subqueries(self, wanted: list[str]) -> tuple[str, Columns]:
