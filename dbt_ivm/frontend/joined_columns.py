@@ -48,15 +48,19 @@ def _settle(select: exp.Select, joins: list[exp.Join]) -> None:
             name = right.name
             left = given.get(name, left)
             conditions.append(exp.EQ(this=left.copy(), expression=right.copy()))
-            tables.setdefault(name, [shared.this.table]).append(right.table)
             side, kind = join.side.upper(), join.kind.upper()
+            of = tables.setdefault(name, [shared.this.table])
+            if kind in ("SEMI", "ANTI"):
+                given.setdefault(name, left)
+                continue
+            of.append(right.table)
             if side == "RIGHT":
                 given[name] = right
             elif side == "FULL":
                 more = [e.copy() for e in (left.expressions if isinstance(left, exp.Coalesce) else [])]
                 first = left.this if isinstance(left, exp.Coalesce) else left
                 given[name] = exp.Coalesce(this=first.copy(), expressions=[*more, right.copy()])
-            elif kind not in ("SEMI", "ANTI"):
+            else:
                 given[name] = left
         join.set("on", exp.and_(*conditions))
         join.args["on"].meta[USING] = True

@@ -46,7 +46,10 @@ def _name(text: str) -> exp.Identifier:
 
 
 def _spelled(item: exp.Expr) -> exp.Expr:
-    """One entry of UNPIVOT's list, with its name as a string."""
+    """One entry of UNPIVOT's list, with its name as a string; its columns are all of one relation."""
+    for column in item.find_all(exp.Column):
+        for qualifier in ("table", "db", "catalog"):
+            column.set(qualifier, None)
     if isinstance(item, exp.PivotAlias):
         item.set("alias", exp.Literal.string(item.args["alias"].name))
         return item
