@@ -68,6 +68,11 @@ MODELS: dict[str, tuple[str, str]] = {
         f" group by exists (select 1 from {LINES} l where l.wide_id = w.id)",
         "merge by group",
     ),
+    "pairs_not_in": (
+        f"select id, (b, c) in (select qty, wide_id from {LINES}) as known from {WIDE} w"
+        f" where (id, b) not in (select wide_id, qty from {LINES} l where l.tag <> w.k)",
+        "merge by key",
+    ),
     "outer_join_on_subqueries": (
         f"select w.id, l.tag from {WIDE} w left join {LINES} l on l.wide_id = w.id and w.b in (select id from {NOTES})"
         f" and not exists (select 1 from {NOTES} n where n.note = l.tag)",
