@@ -32,7 +32,7 @@ TIMES = frozenset(("date", "timestamp", "timestamp_ntz"))
 MAX_PRECISION = 38
 MIN_ADJUSTED_SCALE = 6
 
-__all__ = ["decimal_of", "infer", "is_floating", "is_integral", "normalise", "parse_one"]
+__all__ = ["common_type", "decimal_of", "infer", "is_floating", "is_integral", "normalise", "parse_one"]
 
 
 def normalise(type_name: str) -> str:
@@ -247,6 +247,36 @@ def widest(types: list[str]) -> str:
         whole = max(d[0] - d[1] for d in decimals if d)
         return f"decimal({whole + scale},{scale})" if whole + scale <= MAX_PRECISION else ""
     return ""
+
+
+def common_type(left: str, right: str) -> str:
+    """The type of a column of a set operation (ANSI off) whose sides have these types, or ``""``.
+
+    >>> common_type("int", "decimal(5,2)"), common_type("string", "int"), common_type("boolean", "int")
+    ('decimal(12,2)', 'string', '')
+    >>> common_type("float", "bigint"), common_type("date", "timestamp"), common_type("void", "date")
+    ('float', 'timestamp', 'date')
+    """
+    if left == right or right == "void":
+        return left
+    if left == "void" or "" in (left, right):
+        return right if left == "void" else ""
+    both = {re.sub(r"^(var)?char\(\d+\)$", "string", t) for t in (left, right)}
+    ranked = (*INTEGRAL, *FLOATING)
+    if both <= set(ranked):
+        return max(both, key=ranked.index)
+    if any(decimal_of(t) for t in both):
+        if any(is_floating(t) for t in both):
+            return "double"
+        if "string" not in both:
+            return widest(sorted(both))
+    if both <= {"date", "timestamp", "timestamp_ntz"}:
+        return "timestamp" if "timestamp" in both else "timestamp_ntz"
+    if len(both) == 1:
+        return "string"
+    other = next((t for t in both if t != "string"), "") if "string" in both else ""
+    simple = other in ranked or decimal_of(other) is not None or other in ("date", "timestamp", "timestamp_ntz")
+    return "string" if simple else ""
 
 
 def _case(node: exp.Expr, columns: Mapping[str, str]) -> str:

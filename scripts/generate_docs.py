@@ -64,6 +64,13 @@ variant needs a type that the planner knows. SUM and AVG of float and double rec
 `meta.ivm.float_sums: fast` adjusts them, and the result may then differ from a recomputation in the last digits (after NaN and
 infinities by more: types.md).
 
+Approximate aggregates (`approx_count_distinct`, `approx_percentile`) are computed anew for affected groups. Each value is one that Spark gives for the
+rows of the group; `approx_percentile` of many rows may differ within its accuracy from run to run, so unchanged groups keep the value that they had.
+Statistics of floating point (variance, correlation, kurtosis, regression) may likewise differ in the last digits with the order of rows.
+
+Set operations of different types compare and give the type that Spark gives them: the wider number, text for a number or date beside text, timestamp for
+a date beside a timestamp. `a JOIN b USING (k)` is the left `k`, of a RIGHT JOIN the right one, of a FULL JOIN either; the next join compares with that.
+
 ## Not checked
 
 * **Declared keys that the view does not rely on** are not verified (see [keys.md](keys.md)).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -15,6 +16,9 @@ from dbt_ivm.frontend.parse import inside, line_of, parse
 from dbt_ivm.frontend.qualify import qualify
 from dbt_ivm.operators import Field, Operator, Project, Projection, Scan, col
 from dbt_ivm.storage.live_rows import without_tombstones
+
+if TYPE_CHECKING:
+    from dbt_ivm.frontend.given import Given
 
 
 @dataclass(frozen=True)
@@ -90,33 +94,45 @@ class Lowering:
         inner = replace(self, relations=bound.relations, ctes={})
         return inner.query(qualify(bound))
 
-    def query(self, query: exp.Expr) -> Rows:
+    def query(self, query: exp.Expr, given: Given | None = None) -> Rows:
+        """``given``: values of a query around it, for every SELECT in it but those of WITH."""
         outer = self.ctes
         self.ctes = dict(outer)
         try:
             with_ = query.args.get("with_")
             for cte in with_.expressions if with_ is not None else ():
                 self.ctes[cte.alias] = self.query(cte.this)
-            return self.body(query)
+            return self.body(query, given)
         finally:
             self.ctes = outer
 
-    def body(self, query: exp.Expr) -> Rows:
+    def body(self, query: exp.Expr, given: Given | None = None) -> Rows:
+        from dbt_ivm.frontend.given import per_row_limit
         from dbt_ivm.frontend.lower_limit import limited
         from dbt_ivm.frontend.lower_select import lower_select
 
+        if given is not None and not isinstance(query, exp.Select):
+            refuse_limit(query)  # it would be per row of what is given
         if isinstance(query, exp.Subquery):
-            return limited(self, query, self.query(query.this))
+            return limited(self, query, self.query(query.this, given))
+        if given is not None and isinstance(query, exp.Select):
+            query = per_row_limit(query)
         if isinstance(query, exp.Select):
-            return lower_select(self, query)
+            return lower_select(self, query, given)
         if isinstance(query, exp.SetOperation):
-            return limited(self, query, self.set_operation(query))
+            return limited(self, query, self.set_operation(query, given))
         raise Refusal("unparsable", query.sql(dialect="spark")[:60], line_of(query))
 
-    def set_operation(self, query: exp.SetOperation) -> Rows:
+    def set_operation(self, query: exp.SetOperation, given: Given | None = None) -> Rows:
         from dbt_ivm.frontend.lower_set_operation import lower_set_operation
 
-        return lower_set_operation(self, query)
+        return lower_set_operation(self, query, given)
+
+
+def refuse_limit(query: exp.Expr) -> None:
+    for clause in ("limit", "offset"):
+        if query.args.get(clause) is not None:
+            raise Refusal("subquery", f"{clause.upper()} around a correlated subquery", line_of(query))
 
 
 def lower(sql: str, catalog: Catalog) -> Lowered:
@@ -152,6 +168,8 @@ def check_output_names(query: exp.Query) -> None:
                     "IVM_RESERVED_NAME",
                     f"column {position} is called {name}; names starting with {names.PREFIX} are reserved",
                 )
+            continue
+        if isinstance(item, exp.Aliases):
             continue
         if not item.alias:  # a function's own name would be that of its argument
             raise UserError(

@@ -13,10 +13,10 @@ from dbt_ivm.frontend.functions import (
     ANY_VALUE,
     BESIDE_EXTREMUM,
     LISTED,
-    ORDER_DEPENDENT,
     ORDER_DEPENDENT_NAMES,
     RECOMPUTABLE,
     RECOMPUTABLE_NAMES,
+    SPELLED,
     is_aggregate,
 )
 from dbt_ivm.frontend.lower import Lowering
@@ -194,6 +194,13 @@ def _plain_call(node: exp.Expr, types: dict[str, str]) -> exp.Expr:
         return exp.Min(this=call.this) if is_ordered else exp.ArgMin(this=call.this, expression=form(call.this, kind))
     if isinstance(call, LISTED) and not isinstance(argument, (exp.Order, exp.Distinct)):
         return exp.Anonymous(this="SORT_ARRAY", expressions=[call]) if is_ordered else _sorted_by_form(call, kind)
+    if isinstance(call, exp.Mode) and argument is not None:  # of equally frequent values the smallest
+        return exp.Mode(this=argument.copy(), deterministic=exp.true())
+    if isinstance(call, exp.GroupConcat):
+        return _settled(call)
+    if isinstance(call, exp.WithinGroup) and isinstance(call.this, SPELLED):  # the parser's own spelling is another
+        call.set("this", exp.Anonymous(this=call.this.sql_name(), expressions=[call.this.this]))
+        return call
     if isinstance(call, BESIDE_EXTREMUM) and not call.expressions:
         other = call.expression
         known = exp.Not(this=exp.Is(this=nodes.grouped(other), expression=exp.Null()))
@@ -218,6 +225,17 @@ def _sorted_by_form(call: exp.Expr, kind: str) -> exp.Expr:
     return exp.Anonymous(this="ARRAY_SORT", expressions=[call, compare])
 
 
+def _settled(call: exp.GroupConcat) -> exp.Expr:
+    """LISTAGG whose order tells all different values apart."""
+    listed = call.this.this if isinstance(call.this, exp.Order) else call.this
+    value = listed.expressions[0] if isinstance(listed, exp.Distinct) else listed
+    ordered = list(call.this.expressions) if isinstance(call.this, exp.Order) else []
+    if not any(o.this == value for o in ordered):
+        ordered.append(exp.Ordered(this=value.copy(), nulls_first=True))
+    separator = call.args.get("separator") or exp.Literal.string("")
+    return exp.GroupConcat(this=exp.Order(this=listed, expressions=ordered), separator=separator)
+
+
 def _call_without_filter(node: exp.Expr) -> exp.Expr:
     condition = None
     if isinstance(node, exp.Filter):
@@ -229,10 +247,22 @@ def _call_without_filter(node: exp.Expr) -> exp.Expr:
         return _plain_count(node, condition)
     if condition is None:
         return node.copy()
-    if node.expressions or isinstance(node, exp.Anonymous) or isinstance(node.this, exp.Distinct):
-        raise Refusal("aggregate_function", f"FILTER on {node.sql(dialect='spark')}", line_of(node))
     filtered = node.copy()
-    filtered.set("this", _when(condition, node.this))
+    is_ordered = isinstance(filtered, exp.GroupConcat) and isinstance(filtered.this, exp.Order)
+    call = filtered.this if is_ordered else filtered
+    if isinstance(filtered, exp.WithinGroup):
+        for ordered in filtered.expression.expressions:
+            ordered.set("this", _when(condition, ordered.this))
+        return filtered
+    if isinstance(call, exp.Anonymous) and call.expressions:  # all of them leave out rows whose first argument is NULL
+        first, *more = call.expressions
+        call.set("expressions", [_when(condition, first), *more])
+        return filtered
+    if (call.expressions and not is_ordered) or isinstance(call.this, exp.Distinct):
+        raise Refusal("aggregate_function", f"FILTER on {node.sql(dialect='spark')}", line_of(node))
+    # a NULL beside the largest value is a value, a NULL to compare is none
+    place = "expression" if isinstance(call, BESIDE_EXTREMUM) else "this"
+    call.set(place, _when(condition, call.args[place]))
     return filtered
 
 
@@ -260,13 +290,16 @@ def _when(condition: exp.Expr, value: exp.Expr) -> exp.Expr:
 def _refuse_call(node: exp.Expr) -> None:
     detail, line = node.sql(dialect="spark")[:60], line_of(node)
     name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
-    inside = [n for n in node.walk() if n is not node and is_aggregate(n)]
+    call = node.this if isinstance(node, exp.WithinGroup) else node
+    inside = [n for n in node.walk() if n is not node and n is not call and is_aggregate(n)]
     if inside:
         raise Refusal("aggregate_function", detail, line)
-    if isinstance(node, ORDER_DEPENDENT) or name in ORDER_DEPENDENT_NAMES:
+    if name in ORDER_DEPENDENT_NAMES:
         raise Refusal("order_dependent_aggregate", detail, line)
+    if isinstance(node, exp.WithinGroup) and isinstance(call, (exp.Mode, *SPELLED)):
+        return
     adjustable = isinstance(node, (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max))
-    one_value = isinstance(node, (*RECOMPUTABLE, *ANY_VALUE, *LISTED, *BESIDE_EXTREMUM))
+    one_value = isinstance(node, (exp.Mode, exp.GroupConcat, *RECOMPUTABLE, *ANY_VALUE, *LISTED, *BESIDE_EXTREMUM))
     if not adjustable and not one_value and name not in RECOMPUTABLE_NAMES:
         raise Refusal("aggregate_function", detail, line)
 

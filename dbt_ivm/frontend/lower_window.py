@@ -40,8 +40,12 @@ def named_windows(select: exp.Select) -> dict[str, exp.Window]:
     return {w.name: w for w in select.args.get("windows") or ()}
 
 
-def spelled_out(expression: exp.Expr, named: dict[str, exp.Window]) -> exp.Expr:
-    """The expression with OVER w replaced by what w stands for."""
+def spelled_out(expression: exp.Expr, named: dict[str, exp.Window], apart: tuple[str, ...] = ()) -> exp.Expr:
+    """The expression with OVER w replaced by what w stands for.
+
+    Args:
+        apart: columns by which every window is partitioned, too.
+    """
 
     def replace_name(node: exp.Expr) -> exp.Expr:
         name = node.args.get("alias") if isinstance(node, exp.Window) else None
@@ -56,7 +60,13 @@ def spelled_out(expression: exp.Expr, named: dict[str, exp.Window]) -> exp.Expr:
                 whole.set(part, [g.copy() for g in given] if isinstance(given, list) else given.copy())
         return whole
 
-    return expression.transform(replace_name) if named else expression
+    whole = expression.transform(replace_name) if named else expression
+    if not apart or not whole.find(exp.Window):
+        return whole
+    whole = whole.copy()
+    for window in list(whole.find_all(exp.Window)):
+        window.set("partition_by", [*window.args.get("partition_by", ()), *(col(n) for n in apart)])
+    return whole
 
 
 def refuse_windows(scope: Scope, expressions: list[exp.Expr]) -> None:

@@ -40,6 +40,7 @@ class Scope:
         self.plan: Operator = OneRow()
         self.columns: dict[tuple[str, str], str] = {}
         self.clocks: dict[str, str] = {}
+        self.subqueries: list[tuple[exp.Expr, exp.Expr]] = []  # and what they became
         self.is_condition = False  # what the clock shows is not looked up but left to a MovingFilter
 
     def add(self, alias: str, rows: Rows) -> Operator:
@@ -87,6 +88,9 @@ class Scope:
     def column(self, node: exp.Column) -> exp.Expr:
         if not node.table:  # made by an earlier stage
             return node
+        if isinstance(node.this, exp.Star):
+            detail = f"{node.sql(dialect='spark')} of a table function without names of its columns"
+            raise Refusal("lateral", detail, line_of(node) or self.line)
         found = self.find(node.table, node.name)
         if found is None:
             detail = f"{node.sql(dialect='spark')} belongs to a query further out"

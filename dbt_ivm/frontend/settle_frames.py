@@ -19,7 +19,6 @@ from dbt_ivm.frontend.functions import (
     ANY_VALUE,
     BESIDE_EXTREMUM,
     LISTED,
-    ORDER_DEPENDENT,
     ORDER_DEPENDENT_NAMES,
 )
 from dbt_ivm.operators.window_reach import CURRENT, UNBOUNDED, inner_function
@@ -34,6 +33,10 @@ FIRST, LAST = (exp.First, exp.FirstValue, exp.AnyValue), (exp.Last, exp.LastValu
 Bound = tuple[str, str]
 START, END = (UNBOUNDED, "PRECEDING"), (UNBOUNDED, "FOLLOWING")
 HERE = (CURRENT, "")
+
+
+#: Functions that choose among the values of a frame by the order in which they come.
+UNSETTLED = (exp.Mode, exp.GroupConcat)
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Settled:
 def settle_frame(call: exp.Window) -> Settled | None:
     """The call as it is, unless its value depends on the order in which peers are taken; None: nothing settles it."""
     function = inner_function(call)
-    if isinstance(function, ORDER_DEPENDENT) or function_names(function) & ORDER_DEPENDENT_NAMES:
+    if isinstance(function, UNSETTLED) or function_names(function) & ORDER_DEPENDENT_NAMES:
         return None
     if not isinstance(function, BY_ORDER):
         return Settled(call)

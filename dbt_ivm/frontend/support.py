@@ -44,8 +44,8 @@ CONSTRUCTS: dict[str, Construct] = {
     "distinct": _algebraic("DISTINCT, UNION", "a hidden count per distinct row"),
     "other_aggregates": _affected(
         "COUNT(DISTINCT), SUM(DISTINCT), variance and covariance family, boolean and bitwise aggregates, exact "
-        "percentiles, SUM and AVG of floating point (float_sums: exact), SUM of decimals wider than 27 digits, AVG of "
-        "decimals wider than 14 digits",
+        "percentiles (PERCENTILE_CONT, PERCENTILE_DISC, MEDIAN too), regression, TRY_SUM, SUM and AVG of "
+        "floating point (float_sums: exact), SUM of decimals wider than 27 digits, AVG of decimals of more than 14",
         "affected groups are recomputed",
     ),
     "nested_aggregate": _affected("aggregates below other operators", "affected groups are recomputed, old and new"),
@@ -60,7 +60,8 @@ CONSTRUCTS: dict[str, Construct] = {
         "changed rows are looked up; rows that match a changed row are looked up again",
     ),
     "scalar_subquery": _affected(
-        "scalar subqueries, correlated or not", "a left join with the subquery's value per combination of outer columns"
+        "scalar subqueries, correlated or not, also with ORDER BY and LIMIT when correlated",
+        "a left join with the subquery's value per combination of outer columns",
     ),
     "partitioned_window": _affected(
         "window functions with PARTITION BY, QUALIFY, WINDOW", "affected partitions are computed anew, old and new"
@@ -75,22 +76,29 @@ CONSTRUCTS: dict[str, Construct] = {
         "all rows are read; rows that enter, leave or move are written. Where the order leaves rows equal, the other "
         "columns decide",
     ),
+    "correlated": _affected(
+        "correlated subqueries with set operations, windows, DISTINCT, ORDER BY with LIMIT, or over several levels",
+        "computed for the distinct values of the query around them that they use",
+    ),
+    "lateral_subquery": _affected(
+        "LATERAL subqueries, LEFT JOIN LATERAL too", "joins; as correlated subqueries where they group or rank rows"
+    ),
     "intersect_except": _affected("INTERSECT, EXCEPT", "affected rows are compared anew"),
     "intersect_except_all": _algebraic("INTERSECT ALL, EXCEPT ALL", "copies of each row are counted on both sides"),
     "all_grouping_sets": _algebraic("GROUPING SETS, ROLLUP, CUBE", "each row counts in the group of every set"),
     "lateral_view": _algebraic(
-        "LATERAL VIEW and SELECT with explode, posexplode, inline (OUTER too)", "the generator applies to the change"
+        "LATERAL VIEW, LATERAL and SELECT with explode, posexplode, inline (OUTER too), stack, json_tuple",
+        "the generator applies to the change",
     ),
     "inline_table": _algebraic("VALUES in FROM", "constant rows"),
     "any_value": _affected(
-        "first, last, any_value, collect_list, collect_set, min_by, max_by",
+        "first, last, any_value, collect_list, collect_set, listagg, min_by, max_by, mode",
         "where rows are equally good the choice is always the same: the smallest value, lists in order",
     ),
     "subquery": _full(
-        "correlated subqueries with LIMIT or over two levels, correlated set operations, subqueries in conditions of "
-        "outer joins",
+        "subqueries over both sides in the condition of an outer join, WITH that uses the query around a subquery",
         "this form of subquery has no incremental rule yet",
-        "join the subquery's tables in FROM",
+        "compute it in a derived table that is joined in FROM",
     ),
     "window": _full(
         "window functions of a whole table of rows: without PARTITION BY, and without ORDER BY or with a frame to both "
@@ -100,7 +108,7 @@ CONSTRUCTS: dict[str, Construct] = {
     ),
     "window_place": _full("window functions in other places", "a window function cannot stand here"),
     "set_operation": _full(
-        "set operations BY NAME, of maps, or of types that have no common one",
+        "INTERSECT and EXCEPT of maps, of types that have no common one or are not known; set operations BY NAME",
         "this set operation has no incremental rule",
         "cast both sides to one type",
     ),
@@ -115,13 +123,15 @@ CONSTRUCTS: dict[str, Construct] = {
         "write LIMIT as a number, and select what it is ordered by",
     ),
     "lateral": _full(
-        "LATERAL subqueries, other table functions", "lateral rows have no incremental rule yet",
-        "LATERAL VIEW explode, or a join",
+        "other table functions; generators without names of their columns, or under LEFT JOIN … ON a condition",
+        "these generated rows have no incremental rule yet",
+        "name the columns; LATERAL VIEW explode, or a join",
     ),
-    "pivot_columns": _algebraic("PIVOT of one column", "an aggregate with FILTER per value"),
+    "pivot_columns": _algebraic("PIVOT, of several columns too", "an aggregate with FILTER per value"),
+    "unpivot": _algebraic("UNPIVOT, of several columns too", "each changed row once per entry, by one scan"),
     "pivot": _full(
-        "UNPIVOT, PIVOT of several columns", "this form of PIVOT has no incremental rule yet",
-        "aggregates with FILTER; UNION ALL, or LATERAL VIEW explode of a map",
+        "PIVOT by a value twice, by expressions without a name, by numbers of a column of unknown type",
+        "this form of PIVOT has no incremental rule yet", "name the values and aggregates; cast the column",
     ),
     "sample": _full("TABLESAMPLE", "a sample is a different set of rows each time"),
     "time_travel": _full(
@@ -142,7 +152,7 @@ CONSTRUCTS: dict[str, Construct] = {
         "a non-deterministic function gives other rows each time",
     ),
     "order_dependent_aggregate": _full(
-        "listagg, mode, histogram_numeric", "the aggregate's value depends on the order rows are read"
+        "histogram_numeric", "the aggregate's value depends on the order rows are read"
     ),
     "aggregate_function": _full("other aggregate functions", "this aggregate function has no incremental rule"),
     "unknown_function": _full(
