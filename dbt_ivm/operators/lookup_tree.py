@@ -60,6 +60,7 @@ class Lookup:
         scan: the stored table below the child, whose change has the changed keys.
         scanned: the key's columns in that scan, in the order of ``on``.
         is_declared: a foreign key is declared along it.
+        is_partial: rows may reference nothing although every declared key holds.
     """
 
     parent: int
@@ -70,6 +71,7 @@ class Lookup:
     name: str
     reach: Reach = Reach.ALL
     is_declared: bool = False
+    is_partial: bool = False
 
 
 @dataclass(frozen=True)

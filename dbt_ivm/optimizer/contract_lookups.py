@@ -59,9 +59,10 @@ def trees_in(plan: Operator) -> tuple[LookupTree, ...]:
 
 
 def _lookup(edge: Edge, place: Mapping[int, int], reach: Callable[[Edge], Reach]) -> Lookup:
-    declared = edge.foreign_key is not None
+    key = edge.foreign_key
     parent, child = place[edge.parent], place[edge.child]
-    return Lookup(parent, child, edge.on, edge.scan, edge.scanned, edge.name, reach(edge), declared)
+    partial = key is not None and key.is_partial
+    return Lookup(parent, child, edge.on, edge.scan, edge.scanned, edge.name, reach(edge), key is not None, partial)
 
 
 def _contract(join: Join, graph: JoinGraph, reach: Callable[[Edge], Reach], kept: Mapping[str, str]) -> Operator:
