@@ -10,12 +10,15 @@ from benchmarks.keys.schema import TABLES
 from benchmarks.keys.views import GROUPED, PLAIN, VIEWS, View
 from dbt_ivm import plan_view, table
 from dbt_ivm.analysis.join_graph import join_graph
+from dbt_ivm.bridge.key_tests import oldest_version
+from dbt_ivm.bridge.metadata import Stored
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog, Table
 from dbt_ivm.refresh.before_commit import fetchable
 from dbt_ivm.refresh.keeping import Keeping, Known
 from dbt_ivm.refresh.options import Options
 from dbt_ivm.refresh.plan import RefreshPlan
+from dbt_ivm.refresh.state import SourceState, State
 from dbt_ivm.refresh.view import CompiledView, compile_view
 from tests.test_paper_views import joins_in, tables_of, text
 
@@ -61,7 +64,7 @@ def refresh(view: View, replaced: bool, mode: str, total: bool = True, counted: 
     tables = known(view, total)
     options = {"foreign_keys": mode, "auxiliary": "subtrees"}
     changes = {str(t.name): (1, 2) for t in tables}
-    dangling = {}
+    dangling: dict[str, int] = {}
 
     def plan(keeping: Keeping) -> RefreshPlan:
         return plan_view(
@@ -205,6 +208,22 @@ def test_what_the_model_does_not_read_is_not_kept() -> None:
     narrow = CHAIN.replace("b.v, ", "")
     (part,) = compile_view(narrow, Catalog.of([A, B, C]), Options(auxiliary="subtrees"), facade=FACADE).auxiliary
     assert part.view.layout.stored == ("b_id", "c_w")
+
+
+def test_the_guard_knows_what_auxiliary_views_have_consumed() -> None:
+    class Reader:
+        def stored(self, name: RelationName) -> Stored:
+            seen = {
+                "db.m__ivm": {"s.a": 7, "db.m__ivm_aux_2": 5},
+                "db.m__ivm_aux_2": {"s.b": 4, "db.m__ivm_aux_1": 3},
+                "db.m__ivm_aux_1": {"s.c": 2},
+                "db.n__ivm": {"s.b": 3},
+            }[str(name)]
+            sources = {table: SourceState(version, "") for table, version in seen.items()}
+            return Stored(None, "", 0, State(1, "", sources))
+
+    readers = [RelationName.parse(n) for n in ("db.m__ivm", "db.n__ivm")]
+    assert [oldest_version(Reader(), t, readers) for t in (A, B, C)] == [7, 3, 2]  # type: ignore[arg-type]
 
 
 def test_explain_and_json_show_auxiliary_views() -> None:

@@ -101,7 +101,8 @@ class Refresher:
             prepared = self.prepare(refreshing=True)
             decision = self.decide(prepared)
             if prepared.degraded and decision.strategy in (CREATE, FULL):
-                decision = replace(decision, reason=prepared.degraded)
+                asked = [decision.reason] if self.request.asked_full else []
+                decision = replace(decision, reason="; ".join([*asked, prepared.degraded]))
             return prepared, decision
 
     def prepare(self, refreshing: bool = False) -> Prepared:
