@@ -220,6 +220,9 @@ def test_rows_without_a_match_below(project: Project) -> None:
     assert statuses(results["verify"])["sales(customer_id)"] == "holds"
     p.assert_equal("reports")
     refreshed(p, names, "update {s}.customer set address_id = null where id = 1")
+    for name in ("reports", "trust"):  # from here on keys are broken
+        (p.folder / f"models/{name}.sql").unlink()
+    names = ["verify", "off"]
     refreshed(p, names, "insert into {s}.sales values (10,77,1,1,8)", parts="none")
     refreshed(p, names, "insert into {s}.customer values (77,3,1,'ivy')")
     refreshed(p, names, "delete from {s}.address where id = 3")
