@@ -8,6 +8,9 @@ PREFIX = "__ivm_"
 #: The storage table of model ``m`` is ``m__ivm``; ``m`` itself is a view over it.
 STORAGE_SUFFIX = "__ivm"
 
+#: A subtree of model ``m`` that is kept as a view of its own is ``m__ivm_aux_<n>``.
+AUXILIARY_SUFFIX = "__ivm_aux_"
+
 #: Multiplicity of a row in a delta plan: +n added, -n removed.
 WEIGHT = "__ivm_weight"
 

@@ -170,7 +170,8 @@ def edge_between(
                 by_column = {f.column.lower(): f.name for f in other.scan.fields}
                 scanned = tuple(by_column[c] for c in wanted)
                 along = foreign if columns and _same_types(rows, other, on) else None
-                name = edge_name(rows.scan, other.scan, on, members, parent, wanted, along)
+                name = along.stands_for if along is not None else ""
+                name = name or edge_name(rows.scan, other.scan, on, members, parent, wanted, along)
                 return Edge(parent, child, on, other.scan, scanned, key, along, name)
     return None
 

@@ -39,6 +39,7 @@ class Lookup:
         keeps: a row without a match stays, with NULLs: a left join, whose condition is ``condition``.
         is_unique: at most one row has and had a key: proven, seen in a look, or because the user said so.
         shows_all: each row that has the key is a match.
+        is_partial: rows may reference nothing although every declared key holds.
     """
 
     parent: int
@@ -53,6 +54,7 @@ class Lookup:
     condition: tuple[exp.Expr, ...] = ()
     is_unique: bool = False
     shows_all: bool = True
+    is_partial: bool = False
 
     @property
     def only_adds(self) -> bool:

@@ -200,6 +200,7 @@ class Contraction:
             reach,
             is_declared=edge.foreign_key is not None,
             is_unique=edge.is_proven or reach is Reach.REPLACED or edge.name in self.once,
+            is_partial=edge.foreign_key is not None and edge.foreign_key.is_partial,
         )
 
 

@@ -137,7 +137,13 @@ def checked_references(ctx: ApplyContext, keeping: Keeping) -> tuple[list[Step],
 
 def edge_statuses(ctx: ApplyContext) -> tuple[EdgeStatus, ...]:
     return tuple(
-        edge_status(edge.name, ctx.foreign_keys, ctx.state.dangling.get(edge.name), ctx.references.get(edge.name))
+        edge_status(
+            edge.name,
+            ctx.foreign_keys,
+            ctx.state.dangling.get(edge.name),
+            ctx.references.get(edge.name),
+            edge.lookup.is_partial,
+        )
         for edge in declared_edges(ctx.root)
     )
 

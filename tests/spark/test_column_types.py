@@ -195,23 +195,8 @@ def check(shop: Project) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def run(shop):
-    from tests.spark.project import RunFailed
-
-    try:
-        return shop.run()
-    except RunFailed as error:
-        print("FAILED", str(error)[:15000])
-        results = {}
-        for result in json.loads((shop.folder / "target" / "run_results.json").read_text())["results"]:
-            results[result["unique_id"].split(".")[2]] = {**result, **(result["adapter_response"].get("ivm") or {})}
-        return results
-
-
 def test_first_build(shop: Project) -> None:
-    results = run(shop)
-    for n, r in results.items():
-        print(n, r.get("execution_time"), r.get("reason"))
+    results = shop.run()
     check(shop)
     assert {n: r.get("strategy") for n, r in results.items()} == dict.fromkeys(MODELS, "create")
 
@@ -232,7 +217,7 @@ def test_changes_that_equality_does_not_see(shop: Project) -> None:
 
 
 def refreshed(shop: Project) -> None:
-    results = run(shop)
+    results = shop.run()
     check(shop)
     assert {n: (results[n].get("strategy"), results[n].get("way")) for n in MODELS} == {
         n: ("incremental", way) for n, (_, way) in MODELS.items()
