@@ -17,7 +17,7 @@ def spell_out(pivot: exp.Pivot) -> None:
     assert isinstance(source, exp.Subquery) and isinstance(source.this, exp.Query)
     (field,) = pivot.args["fields"]
     alias = pivot.alias or source.alias
-    inner = f"({source.this.sql(dialect='spark')}) AS s"
+    inner = f"({source.this.sql(dialect='duckdb')}) AS s"
     text = _unpivot(pivot, field, inner) if pivot.args.get("unpivot") else _pivot(pivot, field, inner)
     source.set("this", exp.maybe_parse(text, dialect="duckdb"))
     source.set("pivots", None)
