@@ -343,7 +343,8 @@ def _with_given(scope: Scope, query: exp.Expr) -> Inner:
 
 
 def _without_order(query: exp.Expr) -> exp.Expr:
-    if query.args.get("order") is not None and query.args.get("limit") is None:
+    is_limited = query.args.get("limit") is not None or query.args.get("offset") is not None
+    if query.args.get("order") is not None and not is_limited:
         query = query.copy()
         query.set("order", None)
     return query

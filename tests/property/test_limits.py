@@ -38,6 +38,7 @@ SETTLED = {
     "with a common table expression": (
         "with a as (select c0, c1 from db.t1 order by c0, c1 limit 3) select x.c0, y.c1 from a x left join a y on x.c0 = y.c1"
     ),
+    "in EXISTS": "select c0, c2 from db.t0 where exists (select 1 from db.t1 order by c0 offset 3)",
     "in IN": "select c0, c2 from db.t0 where c1 in (select c0 from db.t1 order by c0 desc limit 2)",
     "a scalar": "select c0, (select c1 from db.t1 order by c1 desc limit 1) as most from db.t0",
     "an aggregate of the first": "select sum(c0) as s from (select c0 from db.t0 order by c0 limit 2) x",
