@@ -84,7 +84,7 @@ def plan_view(
     asked = _Asked(chosen, changes, versions or {}, frozenset(insert_only), seq, dangling, seen, keeping or Keeping())
     below: list[RefreshPlan] = []
     for part in view.auxiliary:
-        below.append(_plan(part.view, part.name, asked))
+        below.append(_plan(part.view, part.name, asked, is_part=True))
         if below[-1].strategy == INCREMENTAL and changes is not None:
             asked = replace(asked, changes={str(part.name): (seq, seq + 1), **(asked.changes or {})})
     plan = _plan(view, facade.sibling(facade.name + STORAGE_SUFFIX), asked)
@@ -105,7 +105,8 @@ class _Asked:
     keeping: Keeping
 
 
-def _plan(view: CompiledView, storage: RelationName, asked: _Asked) -> RefreshPlan:
+def _plan(view: CompiledView, storage: RelationName, asked: _Asked, is_part: bool = False) -> RefreshPlan:
+    """Changes of tables that a part does not read are another part's."""
     mode = choose(asked.options, view.layout).mode
     only_inserts = {RelationName.parse(n) for n in asked.insert_only}
     changed = {RelationName.parse(n): window for n, window in (asked.changes or {}).items()}
@@ -136,5 +137,5 @@ def _plan(view: CompiledView, storage: RelationName, asked: _Asked) -> RefreshPl
     elif view.refusal:
         decision = Decision("full", view.refusal.reason)
     else:
-        decision = Decision(INCREMENTAL if moved else NONE)
+        decision = Decision(INCREMENTAL if (moved if is_part else changed) else NONE)
     return plan_refresh(view, Target(storage, TableOptions()), decision, pins, before_state, after, asked.keeping)
