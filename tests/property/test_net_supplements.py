@@ -131,7 +131,10 @@ def outer_join_histories(draw: Any) -> History:
     apply = draw(st.sampled_from(["log", "merge"]))
     looks, fetches = (draw(st.booleans()) for _ in range(2))
     rules_on = joins.chance(9)
-    return History(sources, sql, initial, batches, rules_on, apply, frozenset(), looks, fetches=fetches)
+    without = ("contract_lookups", "pull_left_joins") if joins.chance(4) else ()  # these take joins along keys first
+    return History(
+        sources, sql, initial, batches, rules_on, apply, frozenset(), looks, fetches=fetches, without=without
+    )
 
 
 USED: list[bool] = []
