@@ -61,6 +61,8 @@ class OuterJoinView:
 
     @cached_property
     def unsupported(self) -> str:
+        if len({id(plan) for plan in self.inputs.values()}) < len(self.inputs):
+            return "one subquery is joined twice"
         return why_unsupported(self.tree)
 
     @cached_property

@@ -133,7 +133,7 @@ class _Step:
 
     def state(self, plan: Operator) -> Operator:
         """The plan with some inputs as after the change, the others as before; weighted if need be."""
-        inside = [name for name, part in self.view.inputs.items() if _contains(plan, part)]
+        inside = [name for name, part in self.view.inputs.items() if self._contains(plan, part)]
         changed = [name for name in inside if self.ctx.delta_of(self.view.inputs[name]) is not None]
         if all(name in self.done for name in changed):
             return self.ctx.post_of(plan)
@@ -148,15 +148,15 @@ class _Step:
         return weight_last(plan.with_inputs((as_bag(left) if isinstance(plan, FullJoin) else left, as_bag(right))))
 
     def _is_in(self, plan: Operator) -> bool:
-        return _contains(plan, self.view.inputs[self.name])
+        return self._contains(plan, self.view.inputs[self.name])
+
+    def _contains(self, plan: Operator, part: Operator) -> bool:
+        """Whether a part of the tree has the input; what inputs read (each other's tables, too) is their own matter."""
+        return plan is part or (not self._is_input(plan) and any(self._contains(b, part) for b in plan.inputs))
 
 
 def _plain(rows: Operator) -> Operator:
     return Project.keeping(rows, rows.value_names)
-
-
-def _contains(plan: Operator, part: Operator) -> bool:
-    return plan is part or any(_contains(below, part) for below in plan.inputs)
 
 
 def reads(plan: Operator) -> int:
