@@ -46,6 +46,7 @@ check: .venv/installed
 fuzz: .venv/installed
 	DBT_IVM_HISTORIES=$${DBT_IVM_HISTORIES:-20000} $(BIN)/python -m pytest -n 2 tests/property/test_histories.py tests/property/test_lineage.py
 	DBT_IVM_FK_HISTORIES=$${DBT_IVM_FK_HISTORIES:-30000} $(BIN)/python -m pytest -n 2 tests/property/test_foreign_keys.py
+	DBT_IVM_SUBTREES=$${DBT_IVM_SUBTREES:-4000} $(BIN)/python -m pytest -n 2 tests/property/test_subtrees.py
 	DBT_IVM_ALL_SQL=$${DBT_IVM_ALL_SQL:-50000} $(BIN)/python -m pytest -n 2 tests/property/test_all_sql.py
 
 fuzz-spark: .venv/installed

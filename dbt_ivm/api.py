@@ -84,7 +84,9 @@ def plan_view(
     asked = _Asked(chosen, changes, versions or {}, frozenset(insert_only), seq, dangling, seen, keeping or Keeping())
     below: list[RefreshPlan] = []
     for part in view.auxiliary:
-        below.append(_plan(part.view, part.name, asked, is_part=True))
+        read = {str(t.name) for t in part.view.tables}
+        own = {n: window for n, window in (asked.changes or {}).items() if str(RelationName.parse(n)) in read}
+        below.append(_plan(part.view, part.name, replace(asked, changes=own if changes is not None else None)))
         if below[-1].strategy == INCREMENTAL and changes is not None:
             asked = replace(asked, changes={str(part.name): (seq, seq + 1), **(asked.changes or {})})
     plan = _plan(view, facade.sibling(facade.name + STORAGE_SUFFIX), asked)
@@ -105,17 +107,15 @@ class _Asked:
     keeping: Keeping
 
 
-def _plan(view: CompiledView, storage: RelationName, asked: _Asked, is_part: bool = False) -> RefreshPlan:
-    """Changes of tables that a part does not read are another part's."""
+def _plan(view: CompiledView, storage: RelationName, asked: _Asked) -> RefreshPlan:
     mode = choose(asked.options, view.layout).mode
     only_inserts = {RelationName.parse(n) for n in asked.insert_only}
     changed = {RelationName.parse(n): window for n, window in (asked.changes or {}).items()}
-    moved = {t.name: changed[t.name] for t in view.tables if t.name in changed}
     fixed = {RelationName.parse(n): v for n, v in asked.versions.items()}
     pins: dict[RelationName, Pin] = {}
     for known in view.tables:
-        if known.name in moved:
-            before, now = moved[known.name]
+        if known.name in changed:
+            before, now = changed[known.name]
             change = SourceChange(RowCounts(), insert_only=known.name in only_inserts)
             pins[known.name] = Pin(SourceState(now, ""), before, change)
         else:
@@ -137,5 +137,5 @@ def _plan(view: CompiledView, storage: RelationName, asked: _Asked, is_part: boo
     elif view.refusal:
         decision = Decision("full", view.refusal.reason)
     else:
-        decision = Decision(INCREMENTAL if (moved if is_part else changed) else NONE)
+        decision = Decision(INCREMENTAL if changed else NONE)
     return plan_refresh(view, Target(storage, TableOptions()), decision, pins, before_state, after, asked.keeping)

@@ -31,6 +31,7 @@ from dbt_ivm.catalog.describe import IDENTITY_PROPERTY
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import ForeignKey, Key
 from dbt_ivm.refresh.options import Options
+from dbt_ivm.render.query import sql_text
 from dbt_ivm.storage.delta_format import TableOptions
 from tests.property.duck import AmbiguousMerge, Row, local_name, to_duckdb
 from tests.property.fk_graphs import COMPOSITE, KEYS_HOLD, KEYS_REPEAT, REFERENCES_DANGLE, Joined, _replace
@@ -258,9 +259,8 @@ class Model:
         not_null = frozenset(references if source.name in self.story.total else ())
         return DeclaredKeys((Key(tuple(source.columns)[: source.key]),), foreign, not_null)
 
-    def run(self, dies: str = "", full: bool = False, writers: Callable[[], None] = lambda: None) -> Outcome:
-        engine = RefreshEngine(dies, writers)
-        request = Request(
+    def request(self, full: bool = False) -> Request:
+        return Request(
             model="m",
             sql=self.story.sql,
             facade=FACADE,
@@ -273,6 +273,37 @@ class Model:
             facade_text=self.shown,
             asked_full=full,
         )
+
+    def refresher(self) -> Refresher:
+        return Refresher(RefreshEngine("", lambda: None), self.request(), self.warnings.append)  # type: ignore[arg-type]
+
+    def preview(self) -> None:
+        """What explain and a dry run do writes nothing; the rows of the dry run can be computed."""
+        before = {name: len(history) for name, history in LAKE.histories.items()}
+        told = self.refresher().explain()
+        asked = self.refresher()
+        prepared = asked.prepare()
+        decision = asked.decide(prepared)
+        assert told.startswith(f"strategy: {decision.strategy}")
+        assert told.count("auxiliary view, refreshed before: ") == len(prepared.view.auxiliary)
+        rows = asked.next_rows(prepared) if decision.strategy == "incremental" else None
+        if rows is not None:
+            LAKE.rows(to_duckdb(sqlglot.parse_one(sql_text(rows), read="spark")))
+            SEEN["dry runs"] += 1
+        assert before == {name: len(history) for name, history in LAKE.histories.items()}
+
+    def compact(self) -> None:
+        """The model stays up to date."""
+        self.refresher().compact_now()
+        SEEN["compactions"] += 1
+        outcome = self.run()
+        self.check(outcome)
+        assert outcome.strategy in ("none", "incremental"), outcome  # a commit may move states only
+        assert not any(outcome.rows.as_dict().values()), outcome
+
+    def run(self, dies: str = "", full: bool = False, writers: Callable[[], None] = lambda: None) -> Outcome:
+        engine = RefreshEngine(dies, writers)
+        request = self.request(full)
         try:
             outcome = Refresher(engine, request, self.warnings.append).run()  # type: ignore[arg-type]
         finally:
@@ -337,6 +368,7 @@ def check(story: Story) -> None:
             timelines[number].commit(operation)
         settle(story, timelines)
         late = list(round_.between)
+        model.preview()
 
         def writers(late: list[tuple[int, Operation]] = late) -> None:
             while late:
@@ -355,6 +387,8 @@ def check(story: Story) -> None:
     outcome = model.run()
     model.check(outcome)
     saw(story, Round([]), outcome)
+    assert model.run().strategy == "none"
+    model.compact()
     assert model.run().strategy == "none"
 
 
