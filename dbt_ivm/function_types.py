@@ -49,6 +49,7 @@ RESULTS: dict[str, frozenset[str]] = {
         "map<string,string>": "str_to_map",
         "interval": "make_interval make_dt_interval make_ym_interval",
         "variant": "parse_json try_parse_json to_variant_object",
+        "void": "raise_error",
     }.items()
 }
 #: Functions whose result has the type of their first argument.
