@@ -14,7 +14,7 @@ from dbt_ivm import nodes
 from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.frontend.scope import Scope
-from dbt_ivm.nested_types import element_type
+from dbt_ivm.nested_types import element_type, map_types
 from dbt_ivm.operators import Column, Generate, Operator, Project, Projection, col
 from dbt_ivm.types import function_names, infer
 
@@ -59,8 +59,9 @@ def generated(scope: Scope, generator: exp.Expr, alias: str, names: list[str], o
         call = type(generator)(this=argument)
         if isinstance(call, (exp.ExplodeOuter, exp.PosexplodeOuter)):
             call = (exp.Posexplode if with_position else exp.Explode)(this=argument)
-        element = element_type(infer(argument, scope.plan.types))
-        kinds = (["int"] if with_position else []) + ([element] if not isinstance(generator, exp.Inline) else [])
+        kind = infer(argument, scope.plan.types)
+        elements = list(map_types(kind) or [element_type(kind)])
+        kinds = (["int"] if with_position else []) + (elements if not isinstance(generator, exp.Inline) else [])
     else:
         raise Refusal("lateral", scope.text(generator), line_of(generator) or scope.line)
     kinds += [""] * (len(names) - len(kinds))

@@ -52,11 +52,6 @@ MODELS: dict[str, tuple[str, str]] = {
         f" select length(note) from {NOTES} n where n.id >= w.b) l",
         "merge by key",
     ),
-    "two_levels": (
-        f"select id from {WIDE} w where exists (select 1 from {LINES} l where l.wide_id = w.id and not exists"
-        f" (select 1 from {NOTES} n where n.id = w.b or n.note = l.tag))",
-        "merge by key",
-    ),
     "latest_value": (
         f"select id, (select tag from {LINES} l where l.wide_id = w.id order by day desc, qty desc, tag limit 1) as latest,"
         f" (select count(*) filter (where qty > 1) from {LINES} l where l.wide_id = w.id) as n,"
@@ -79,7 +74,7 @@ MODELS: dict[str, tuple[str, str]] = {
         "merge by row",
     ),
     "stacked": (
-        f"select id, x, y from {WIDE} lateral view stack(2, b, k, cast(id as int), 'z', null) s as x, y, more",
+        f"select id, x, y from {WIDE} lateral view stack(2, k, b, cast(id as int), 'z', null) s as x, y, more",
         "merge by key",
     ),
     "lateral_explode": (
