@@ -1,7 +1,9 @@
 """Every type that Delta stores, through real dbt on real Delta: as payload, as a key of groups, as an extremum, inside
 expressions; changes that SQL's equality does not see (the sign of zero) or that touch one entry of a map.
 
-Each line of docs/types.md is tested here; ``USES`` says by which model.
+Each line of docs/types.md is tested here.
+
+DBT_IVM_SPARK_EVERY_MODEL=1 pytest tests/spark/test_column_types.py       all of MODELS, and random changes
 """
 
 from __future__ import annotations
@@ -130,6 +132,15 @@ for logged in ("by_key", "keyed", "extremes", "lists", "expressions"):  # the sa
     MODELS[f"logged_{logged}"] = (MODELS[logged][0], MODELS[logged][1].replace("merge", "log"))
 for column in ("d", "ch", "st"):
     MODELS[f"by_{column}"] = (f"select {column}, count(*) as c from {PLAIN} group by {column}", "merge by group")
+#: The same types in other places.
+VARIATIONS = (
+    "logged_extremes logged_expressions logged_lists logged_keyed outer_join different wide read_wide waited by_d by_ch"
+    " collated"
+)
+EVERY_MODEL = bool(os.environ.get("DBT_IVM_SPARK_EVERY_MODEL"))
+if not EVERY_MODEL:
+    MODELS = {name: model for name, model in MODELS.items() if name not in VARIATIONS.split()}
+in_full = pytest.mark.skipif(not EVERY_MODEL, reason="minutes: make fuzz-spark")
 
 
 def values(choice: dict[str, int] | int, columns: Sequence[str] = tuple(TYPES)) -> str:
@@ -224,6 +235,7 @@ def refreshed(shop: Project) -> None:
     }
 
 
+@in_full
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_random_changes(shop: Project, seed: int) -> None:
     """Rows of random values come, go, and change in random columns, in every table."""
@@ -250,11 +262,12 @@ def test_random_changes(shop: Project, seed: int) -> None:
 def test_equals_recompute(shop: Project) -> None:
     """Green on such models, red when one entry of a map differs."""
     test = "dbt_ivm.equals_recompute"
-    names = ("keyed", "bag", "with_maps", "read_wide")
+    names = ("keyed", "bag", "with_maps", *(["read_wide"] if EVERY_MODEL else []))
     shop.write("models/tests.yml", {"version": 2, "models": [{"name": n, "data_tests": [test]} for n in names]})
     assert {r["status"] for r in shop.dbt("test").values()} == {"pass"}
     s = shop.schema
     for name in ("keyed", "bag", "with_maps"):
         shop.sql(f"update {s}.{name}__ivm set m = map('a', 17d) where __ivm_part = 0 and m is not null")
-    shop.sql(f"update {s}.read_wide__ivm set w.f0 = 99 where __ivm_part = 0")
+    if EVERY_MODEL:
+        shop.sql(f"update {s}.read_wide__ivm set w.f0 = 99 where __ivm_part = 0")
     assert {r["status"] for r in shop.dbt("test", expect_success=False).values()} == {"fail"}
