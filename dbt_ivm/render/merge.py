@@ -39,8 +39,8 @@ def differs(left: exp.Expr, right: exp.Expr, kind: str) -> exp.Expr:
 def same_key(key: str, kind: str) -> exp.Expr:
     """Whether target and source have the same value of a key column, as SQL compares keys.
 
-    Delta's MERGE cannot resolve a comparison of two columns of type char(n), which Spark pads; a cast text is not padded
-    again.  The planner takes char(n) for a string.
+    Delta's MERGE cannot resolve a comparison of two columns of type char(n), which Spark pads; a cast text is not
+    padded again.  The planner takes char(n) for a string.
     """
     if kind == "string":
         return null_safe_equal(target(key), nodes.cast(source(key), "string"))

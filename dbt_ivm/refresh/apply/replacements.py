@@ -100,8 +100,8 @@ def _both_sides(ctx: ApplyContext, plan: Operator, new: dict[str, exp.Expr], cha
     sides = exp.TableAlias(this=exp.to_identifier("sides"), columns=[exp.to_identifier(SIDE)])
     select.set("laterals", [exp.Lateral(this=exp.Explode(this=both), view=True, alias=sides)])
     there = exp.or_(exp.and_(is_new.copy(), has_row.copy()), exp.and_(equal(side.copy(), OLD_SIDE), _had()))
-    # compared with something about the side, so that it stays above the two sides: Spark derives, for a condition below a
-    # projection that renames its columns, a copy of it for every choice of old and new names
+    # compared with something about the side, so that it stays above the two sides: for a condition below a projection
+    # that renames its columns, Spark derives a copy of it for every choice of old and new names
     moved = exp.or_(exp.Not(this=_had()), _from_stored(changed))
     stays = exp.EQ(
         this=exp.Paren(this=moved), expression=exp.Paren(this=exp.GT(this=side.copy(), expression=number(0)))
