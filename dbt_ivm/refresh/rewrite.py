@@ -38,7 +38,7 @@ def rewrite(
 
 
 def _stored(view: CompiledView, column: str) -> exp.Expr:
-    """Texts that rows are found by are stored as strings: MERGE cannot resolve char(n), which Spark pads as it reads."""
+    """Texts that rows are found by are strings: MERGE cannot resolve char(n), which Spark pads as it reads."""
     value = nodes.column(column)
     if column not in view.layout.identity or view.layout.types.get(column) != "string":
         return value
