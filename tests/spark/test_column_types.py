@@ -91,8 +91,8 @@ MODELS: dict[str, tuple[str, str]] = {
         "select id, cast(d as string) as d_text, cast(arr as string) as arr_text, m['a'] as a, element_at(m, 'b') as b,"
         " sort_array(map_keys(m)) as ks, size(m) as n, map_filter(m, (k, w) -> w > 0) as some, sm.m as inside, am[0] as am0,"
         " variant_get(v, '$.b[1]', 'string') as vb, ch = 'a' as is_a, ch in ('b', 'a') as is_ab, concat('[', ch, ']') as bare,"
-        " length(vc) as len, cast(tn as timestamp) as as_ts, cast(ts as timestamp_ntz) as as_ntz, hour(ts) as h,"
-        " ts + interval '1' day as next_day, ts - interval '1' month as before, ts > tn as later, dec * 2 as twice,"
+        " length(vc) as len, cast(cast(tn as timestamp) as string) as as_ts, cast(cast(ts as timestamp_ntz) as string) as as_ntz, hour(ts) as h,"
+        " cast(ts + interval '1' day as string) as next_day, cast(ts - interval '1' month as string) as before, ts > tn as later, dec * 2 as twice,"
         " datediff(day, date'2024-01-01') as days, cast(ts as date) as on_day, round(d, 1) as rounded, hex(bin) as hexed"
         f" from {DATA} where id < 100",
         "merge by key",
