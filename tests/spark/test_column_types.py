@@ -220,7 +220,7 @@ def test_changes_that_equality_does_not_see(shop: Project) -> None:
         shop.sql(f"update {s}.data set {every} where id = {row}")
     shop.sql(f"update {s}.data set {', '.join(f'{c} = null' for c in TYPES)} where id = 3")
     shop.sql(f"delete from {s}.plain where d = 0 and cast(d as string) = '-0.0'")
-    shop.sql(f"insert into {s}.plain select {values(0)} union all select {values(1)}")
+    shop.sql(f"insert into {s}.plain select {values(0)} union all select {values(0)}")
     shop.sql(f"update {s}.keys set f = 0, d = 0, arr = {TYPES['arr'][2]}, st = {TYPES['st'][2]} where x = 1")
     shop.sql(f"insert into {s}.keys select 3, {values(1, PLAIN_TYPES)}")
     shop.sql(f"update {s}.keys set x = 9 where x = 2")
