@@ -54,7 +54,7 @@ fuzz-spark: .venv/installed
 	DBT_IVM_SPARK_HISTORIES=$${DBT_IVM_SPARK_HISTORIES:-100} DBT_IVM_SPARK_ALL_SQL=$${DBT_IVM_SPARK_ALL_SQL:-300} \
 		$(BIN)/python -m pytest tests/spark/test_random.py
 	DBT_IVM_SPARK_EVERY_MODEL=1 $(BIN)/python -m pytest tests/spark/test_all_sql.py tests/spark/test_patterns.py \
-		tests/spark/test_sql_constructs.py tests/spark/test_column_types.py
+		tests/spark/test_sql_constructs.py tests/spark/test_column_types.py tests/spark/test_subtrees.py
 
 bench-reads: .venv/installed
 	$(BIN)/python -m benchmarks.reads $(ARGS)

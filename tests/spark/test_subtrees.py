@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from dbt_ivm.bridge import engine
 from tests.spark.project import Project
 from tests.spark.test_foreign_keys import references, statuses
 from tests.spark.test_protocol import Killed, everything_sent, watched
+
+in_full = pytest.mark.skipif(not os.environ.get("DBT_IVM_SPARK_EVERY_MODEL"), reason="minutes: make fuzz-spark")
 
 PK = {"name": "id", "constraints": [{"type": "primary_key"}]}
 DETAIL = """
@@ -201,6 +204,7 @@ def test_killed_between_the_auxiliary_view_and_the_model(project: Project, monke
             refreshed(p, ["detail"], "update {s}.day set year = 99 where id = 2", "delete from {s}.sales where id = 1")
 
 
+@in_full
 def test_rows_without_a_match_below(project: Project) -> None:
     """Customers without an address are no violation of a key; sales that reference them are found when they get one."""
     p = project
