@@ -1,7 +1,7 @@
 """Subqueries in expressions, as joins that keep the rows of the query around them.
 
     EXISTS (q)          as a condition SEMI, NOT EXISTS ANTI; elsewhere a mark
-    x IN (q)            as a condition SEMI on x = y; elsewhere a mark, or NULL when some comparison is unknown
+    x IN (q)            as a condition SEMI on x = y; elsewhere a mark, FALSE when some comparison is unknown
     x NOT IN (q)        as a condition: no y is equal, no y is NULL, and x is not NULL unless q is empty
     (q) as a value      LEFT JOIN with the one row of q, per combination of the outer columns that q uses
 
@@ -163,14 +163,24 @@ def _keep_in(scope: Scope, node: exp.In, negated: bool) -> None:
 
 
 def _in_value(scope: Scope, node: exp.In) -> exp.Expr:
-    """TRUE with a match; NULL without one when some comparison is unknown; else FALSE."""
+    """TRUE or FALSE, never NULL, as Spark has it: x IN (q) is FALSE where it is unknown, and so is x NOT IN (q)."""
+    negated = _is_negated(node)
     inner, pairs = _compared(scope, node)
-    branches = [exp.If(this=_mark(scope, inner, _equal(pairs)), true=exp.true())]
-    for right, unknown in _unknown(inner, pairs):
+    marks = [_mark(scope, inner, _equal(pairs))]
+    for right, unknown in _unknown(inner, pairs) if negated else ():
         mark = scope.lowering.fresh("mark")
         scope.plan = Existence(scope.plan, right, (*inner.predicates, *unknown), Kind.MARK, mark)
-        branches.append(exp.If(this=col(mark), true=exp.Null()))
-    return exp.Paren(this=exp.Case(ifs=branches, default=exp.false()))
+        marks.append(col(mark))
+    return marks[0] if len(marks) == 1 else exp.Paren(this=exp.or_(*marks, copy=False))
+
+
+def _is_negated(node: exp.Expr) -> bool:
+    """Whether an odd number of NOTs stands above, which Spark moves down through AND and OR."""
+    negated, above = False, node.parent
+    while isinstance(above, (exp.Paren, exp.Not, exp.And, exp.Or)):
+        negated ^= isinstance(above, exp.Not)
+        above = above.parent
+    return negated
 
 
 def _unknown(inner: Inner, pairs: list[tuple[exp.Expr, exp.Expr]]) -> list[tuple[Operator, tuple[exp.Expr, ...]]]:

@@ -222,7 +222,8 @@ class AllSql(ViewBuilder):
             return f"({self.subquery_predicate(columns) if self.aliases < MOST else 'true'} or {self.plain_predicate(columns)})"
         if form == "mark":
             column, kind = self.pick(columns)
-            return f"coalesce({column} in ({self.inner(columns, kind)[0]}), {self.pick(['true', 'false'])})"
+            # where it is unknown Spark has false, as a value and negated, too
+            return f"coalesce({column} {self.pick(['in', 'not in'])} ({self.inner(columns, kind)[0]}), false)"
         column = self.of_type(columns, "int")
         return f"{column} {self.pick(['<', '>=', '='])} {self.scalar(columns)}"
 

@@ -59,7 +59,7 @@ MODELS: dict[str, tuple[str, str]] = {
     "latest_value": (
         f"select id, (select tag from {LINES} l where l.wide_id = w.id order by day desc, qty desc, tag limit 1) as latest,"
         f" (select count(*) filter (where qty > 1) from {LINES} l where l.wide_id = w.id) as n,"
-        f" (select collect_list(qty) from {LINES} l where l.wide_id = w.id) as all_of_them from {WIDE} w",
+        f" (select sort_array(collect_list(qty)) from {LINES} l where l.wide_id = w.id) as all_of_them from {WIDE} w",
         "merge by key",
     ),
     "grouped_by_subquery": (
@@ -117,7 +117,7 @@ MODELS: dict[str, tuple[str, str]] = {
         "merge by group",
     ),
     "listed": (
-        f"select wide_id, listagg(tag) as tags, listagg(distinct tag, '|') within group (order by tag desc) as different,"
+        f"select wide_id, listagg(tag) within group (order by tag) as tags, listagg(distinct tag, '|') within group (order by tag desc) as different,"
         " mode(qty) as usual, percentile_cont(0.5) within group (order by qty) as middle, percentile_disc(0.3) within group"
         f" (order by qty desc) as lower, percentile(qty, 0.2) filter (where qty > 1) as low from {LINES} group by wide_id",
         "merge recomputed groups",
