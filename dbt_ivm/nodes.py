@@ -49,27 +49,13 @@ def cast(value: exp.Expr, kind: str) -> exp.Cast:
     return exp.Cast(this=value, to=_data_type(kind).copy())
 
 
-def null(kind: str) -> exp.Expr:
-    """NULL of a type; of a nested type as it is, because names of fields may be anything."""
-    return exp.Null() if not kind or "<" in kind or kind.startswith("interval") else cast(exp.Null(), kind)
+def null(kind: str) -> exp.Cast:
+    return cast(exp.Null(), kind)
 
 
 @cache
 def _data_type(kind: str) -> exp.DataType:
     return exp.DataType.build(kind, dialect="spark")
-
-
-def text(value: str) -> exp.Expr:
-    """A text as data: Spark would put the value of a setting where a statement says ``${name}``.
-
-    >>> text("costs ${x}").sql("spark")
-    "CONCAT('costs $', '{x}')"
-    """
-    parts = value.split("${")
-    if len(parts) == 1:
-        return exp.Literal.string(value)
-    pieces = [("{" if i else "") + part + ("$" if i < len(parts) - 1 else "") for i, part in enumerate(parts)]
-    return exp.Concat(expressions=[exp.Literal.string(p) for p in pieces])
 
 
 def grouped(expression: exp.Expr) -> exp.Expr:

@@ -92,8 +92,7 @@ class State:
             "reason": self.reason,
             "counts": self.counts.as_dict() if self.counts else None,
         }
-        # in a statement: Spark would put the value of a setting where it says ${name}
-        return json.dumps(document, sort_keys=True).replace("${", "\\u0024{")
+        return json.dumps(document, sort_keys=True)
 
     @staticmethod
     def from_metadata(text: str) -> State:

@@ -1,1 +1,0 @@
-"""Parts of a view that are kept as views of their own."""
