@@ -27,12 +27,22 @@ def parse(sql: str) -> exp.Query:
         raise UserError("IVM_NOT_ONE_QUERY", f"a model must be one SELECT, found {len(statements)} statements")
     query = statements[0]
     while isinstance(query, (exp.Subquery, exp.Paren)):
+        _refuse_clauses_around(query)
         query = query.this
     if isinstance(query, exp.Command):
         raise Refusal("unparsable", query.sql(dialect="spark")[:60])
     if not isinstance(query, exp.Query):
         raise UserError("IVM_NOT_A_QUERY", f"a model must be a SELECT, found {query.key.upper()}")
     return query
+
+
+def _refuse_clauses_around(query: exp.Expr) -> None:
+    """(SELECT …) LIMIT n, WITH c AS (…) (SELECT …): what stands around the parentheses belongs to the query."""
+    for clause in ("limit", "offset"):
+        if query.args.get(clause) is not None:
+            raise Refusal("limit", query.args[clause].sql(dialect="spark").strip(), line_of(query))
+    if query.args.get("with_") is not None:
+        raise Refusal("unparsable", "WITH before a query in parentheses", line_of(query))
 
 
 def line_of(node: exp.Expr) -> int | None:
