@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
+from dataclasses import replace
 
 from dbt_ivm.analysis.join_graph import Edge, JoinGraph, join_graph
 from dbt_ivm.catalog.relation_name import RelationName
@@ -34,9 +35,24 @@ def contract_lookups(
     def rule(operator: Operator, shared: Set[int]) -> Operator:
         if not isinstance(operator, Join):
             return operator
-        return _contract(operator, join_graph(operator, tables), reach, kept or {})
+        graph = join_graph(operator, tables)
+        return _contract(operator, replace(graph, edges=_named_apart(graph.edges, used)), reach, kept or {})
 
+    used: set[str] = set()
     return bottom_up(plan, rule)
+
+
+def _named_apart(edges: tuple[Edge, ...], used: set[str]) -> tuple[Edge, ...]:
+    """One foreign key in several joins of a view is an edge in each: rows that reference nothing are counted apart."""
+    named = []
+    for edge in edges:
+        name, number = edge.name, 1
+        while name in used:
+            number += 1
+            name = f"{edge.name.split(' #')[0]} #{number}"
+        used.add(name)
+        named.append(edge if name == edge.name else replace(edge, name=name))
+    return tuple(named)
 
 
 def tree_name(tree: LookupTree) -> str:

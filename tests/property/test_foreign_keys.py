@@ -13,7 +13,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from dbt_ivm.refresh.plan import RefreshPlan
-from tests.property.fk_graphs import KEYS_HOLD, KEYS_REPEAT, histories, mend
+from tests.property.duck import Row
+from tests.property.fk_graphs import KEYS_HOLD, KEYS_REPEAT, REFERENCES_DANGLE, histories, mend
+from tests.property.sources import Operation, Source
 from tests.property.test_histories import DUCK, SEED, SHARDS, History, Run
 
 HISTORIES = int(os.environ.get("DBT_IVM_FK_HISTORIES", os.environ.get("DBT_IVM_HISTORIES", "3000")))
@@ -104,3 +106,15 @@ def check(history: History, kind: str) -> None:
             return
         run.check(number + 1)
         MET.update(edge.status.split()[0] for edge in plan.edges)
+
+
+@pytest.mark.parametrize("first_dangles", [True, False])
+def test_one_foreign_key_in_several_joins_is_counted_in_each(first_dangles: bool) -> None:
+    """A row of one branch references nothing; what is known of the other branch must not speak for it."""
+    edge = (("f",), "t1", ("k",))
+    tables = [Source("t0", {"k": "int", "f": "int"}, 1, (edge,)), Source("t1", {"k": "int", "v": "int"}, 1)]
+    branch = "SELECT r.k, s.v FROM (SELECT * FROM db.t0 WHERE k %s 2) r JOIN db.t1 s ON r.f = s.k"
+    sql = f"{branch % '<'} UNION ALL {branch % '>='}"
+    rows: list[Row] = [(1, 7), (2, 0)] if first_dangles else [(1, 0), (2, 7)]
+    inserted: list[tuple[int, Operation]] = [(1, ("insert", [], [(7, 5)]))]
+    check(History(tables, sql, [rows, [(0, 3)]], [inserted], rules_on=True, apply="merge"), REFERENCES_DANGLE)
