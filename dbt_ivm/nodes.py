@@ -58,6 +58,19 @@ def _data_type(kind: str) -> exp.DataType:
     return exp.DataType.build(kind, dialect="spark")
 
 
+def text(value: str) -> exp.Expr:
+    """A text as data: Spark would put the value of a setting where a statement says ``${name}``.
+
+    >>> text("costs ${x}").sql("spark")
+    "CONCAT('costs $', '{x}')"
+    """
+    parts = value.split("${")
+    if len(parts) == 1:
+        return exp.Literal.string(value)
+    pieces = [("{" if i else "") + part + ("$" if i < len(parts) - 1 else "") for i, part in enumerate(parts)]
+    return exp.Concat(expressions=[exp.Literal.string(p) for p in pieces])
+
+
 def grouped(expression: exp.Expr) -> exp.Expr:
     """A copy that can stand inside another expression."""
     binary = (exp.Binary, exp.Not, exp.Between, exp.In, exp.Is)

@@ -420,7 +420,7 @@ def _aligned(member: Operator, wanted: tuple[str, ...]) -> Operator:
 
 
 def _text_literal(value: str | None) -> exp.Expr:
-    return exp.Null() if value is None else exp.Literal.string(value)
+    return exp.Null() if value is None else nodes.text(value)
 
 
 def as_text(value: exp.Expr, type_name: str) -> exp.Expr:

@@ -17,7 +17,7 @@ COLUMNS = {
     # the hour that comes twice, and microseconds
     "at": ("timestamp", ["timestamp'2024-11-03T05:30:00.000001Z'", "timestamp'2024-11-03T06:30:00Z'", "null"]),
     "local": ("timestamp_ntz", ["timestamp_ntz'2024-03-10 02:30:00.123456'", "timestamp_ntz'1500-01-01 00:00:00'", "null"]),
-    "s": ("string", [r"'it\'s a \"quote\" \\ back\\\\slash \\n no newline'", "'line\nbreak\ttab {{ x }} ${y} é 🚀 ;--'", "''"]),
+    "s": ("string", [r"'it\'s a \"quote\" \\ back\\\\slash \\n no newline'", "'line\nbreak\ttab {{ x }} $' || '{y} é 🚀 ;--'", "''"]),
 }  # fmt: skip
 
 
