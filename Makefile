@@ -46,13 +46,15 @@ check: .venv/installed
 fuzz: .venv/installed
 	DBT_IVM_HISTORIES=$${DBT_IVM_HISTORIES:-20000} $(BIN)/python -m pytest -n 2 tests/property/test_histories.py tests/property/test_lineage.py
 	DBT_IVM_FK_HISTORIES=$${DBT_IVM_FK_HISTORIES:-30000} $(BIN)/python -m pytest -n 2 tests/property/test_foreign_keys.py
+	DBT_IVM_SUBTREES=$${DBT_IVM_SUBTREES:-4000} $(BIN)/python -m pytest -n 2 tests/property/test_subtrees.py
 	DBT_IVM_ALL_SQL=$${DBT_IVM_ALL_SQL:-50000} $(BIN)/python -m pytest -n 2 tests/property/test_all_sql.py
 
 fuzz-spark: .venv/installed
 	@$(BIN)/python scripts/preflight.py --java --pyspark
 	DBT_IVM_SPARK_HISTORIES=$${DBT_IVM_SPARK_HISTORIES:-100} DBT_IVM_SPARK_ALL_SQL=$${DBT_IVM_SPARK_ALL_SQL:-300} \
 		$(BIN)/python -m pytest tests/spark/test_random.py
-	DBT_IVM_SPARK_EVERY_MODEL=1 $(BIN)/python -m pytest tests/spark/test_all_sql.py tests/spark/test_patterns.py
+	DBT_IVM_SPARK_EVERY_MODEL=1 $(BIN)/python -m pytest tests/spark/test_all_sql.py tests/spark/test_patterns.py \
+		tests/spark/test_sql_constructs.py tests/spark/test_column_types.py tests/spark/test_subtrees.py
 
 bench-reads: .venv/installed
 	$(BIN)/python -m benchmarks.reads $(ARGS)

@@ -1,6 +1,6 @@
 """Rows that a refresh reads for ten changed rows, operator by operator: the page ``results/reads.md``.
 
-    python -m benchmarks.reads [--rows 1000000]
+    python -m benchmarks.reads [--rows 1000000] [--only "FULL JOIN"]
 
 Two keyed tables: ``fact`` (a million rows) and ``dim`` (a tenth).  Ten rows of one of them change: four updated, three
 deleted, three inserted.  *Rows read* are Spark's input records of the whole refresh, reads of the view's own table
@@ -29,6 +29,10 @@ MODELS = {
         f"select f.id, d.name, e.name as other from {FACT} f left join {DIM} d on f.dim_id = d.id"
         f" left join {DIM} e on f.other_id = e.id"
     ),
+    "LEFT JOIN, many matches": (
+        f"select d.id, d.name, f.id as fact_id from {DIM} d left join {FACT} f on f.dim_id = d.id"
+    ),
+    "FULL JOIN": f"select d.id, d.name, f.id as fact_id from {DIM} d full join {FACT} f on f.dim_id = d.id",
     "EXISTS": (
         f"select d.id, d.name from {DIM} d"
         f" where exists (select 1 from {FACT} f where f.dim_id = d.id and f.amount > 90)"
@@ -40,6 +44,8 @@ MODELS = {
         f" as place from {FACT}) where place = 1"
     ),
     "running sum": f"select id, sum(amount) over (partition by dim_id order by id) as running from {FACT}",
+    "running sum over everything": f"select id, sum(amount) over (order by id) as running from {FACT}",
+    "ORDER BY, LIMIT 10": f"select id, amount from {FACT} order by amount desc, id limit 10",
     "COUNT(DISTINCT)": f"select dim_id, count(distinct amount) as amounts from {FACT} group by dim_id",
     "nested aggregate": (
         f"select n, count(*) as dims from (select dim_id, count(*) as n from {FACT} group by dim_id) group by n"
@@ -47,13 +53,23 @@ MODELS = {
     "INTERSECT": f"select dim_id as id from {FACT} intersect select id from {DIM}",
 }
 
+#: The same views, for comparison.
+WITHOUT = ", net_supplements off"
+MODELS |= {title + WITHOUT: MODELS[title] for title in ("LEFT JOIN, many matches", "FULL JOIN")}
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.reads", description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows of the larger table")
+    parser.add_argument("--only", default="", help="views whose title has this; the page is then not written")
     given = parser.parse_args()
+    for title in [t for t in MODELS if given.only not in t]:
+        del MODELS[title]
     with tempfile.TemporaryDirectory(prefix="ivm_reads_", ignore_cleanup_errors=True) as folder:
         rows = measure(Path(folder), given.rows)
+    if given.only:
+        print(report(rows, given.rows))
+        return
     page = DEFAULT_FOLDER / "reads.md"
     page.write_text(report(rows, given.rows))
     print(f"wrote {page.name}")
@@ -71,8 +87,7 @@ def measure(folder: Path, size: int) -> list[dict[str, Any]]:
     key = [{"name": "id", "constraints": [{"type": "primary_key"}]}]
     project = DbtProject(folder / "project", "reads", [{"name": n, "columns": key} for n in ("fact", "dim")])
     names = {title: f"m{number}" for number, title in enumerate(MODELS)}
-    head = "{{ config(materialized='incremental_ivm', meta={'ivm': {'refresh': 'strict'}}) }}\n"
-    project.write({f"models/{names[title]}.sql": head + sql for title, sql in MODELS.items()})
+    project.write({f"models/{names[title]}.sql": head(title) + sql for title, sql in MODELS.items()})
     stages, found = Stages(spark), []
     for title, name in names.items():
         print(f"building {title}")
@@ -102,6 +117,11 @@ def measure(folder: Path, size: int) -> list[dict[str, Any]]:
             )
             print(f"{title}, ten rows of {table_name}: {found[-1]}")
     return found
+
+
+def head(title: str) -> str:
+    off = ", 'rules_off': ['net_supplements']" if title.endswith(WITHOUT) else ""
+    return "{{ config(materialized='incremental_ivm', meta={'ivm': {'refresh': 'strict'" + off + "}}) }}\n"
 
 
 def change(spark: Any, name: str, size: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dbt_ivm.catalog.relation_name import RelationName
@@ -15,7 +16,7 @@ from dbt_ivm.refresh.keeping import Keeping
 from dbt_ivm.refresh.options import Options
 from dbt_ivm.refresh.plan import RefreshPlan, Target, following_state, plan_refresh
 from dbt_ivm.refresh.state import Pin, RowCounts, SourceChange, SourceState, State
-from dbt_ivm.refresh.view import compile_view
+from dbt_ivm.refresh.view import CompiledView, compile_view
 from dbt_ivm.storage.delta_format import TableOptions
 
 
@@ -62,7 +63,8 @@ def plan_view(
         sql: the model's compiled SQL, Spark dialect.
         tables: the relations it reads.
         model: name of the model; storage is ``<model>__ivm``.
-        changes: per changed source (version in the view, version now); None plans the first build.
+        changes: per changed source (version in the view, version now); None plans the first build.  An auxiliary view
+            changes when one of its sources does.
         versions: pinned versions of unchanged sources (default 0).
         insert_only: changed sources that only gained rows.
         options: as ``meta.ivm`` of a model.
@@ -76,39 +78,64 @@ def plan_view(
     >>> plan.strategy, plan.way
     ('incremental', 'merge by group')
     """
-    catalog = Catalog.of(tables)
     chosen = Options.of(options or {})
-    view = compile_view(sql, catalog, chosen, rules=rules)
-    mode = choose(chosen, view.layout).mode
-    only_inserts = {RelationName.parse(n) for n in insert_only}
-    moved = {RelationName.parse(n): window for n, window in (changes or {}).items()}
-    fixed = {RelationName.parse(n): v for n, v in (versions or {}).items()}
+    facade = RelationName.parse(model)
+    view = compile_view(sql, Catalog.of(tables), chosen, rules=rules, facade=facade)
+    asked = _Asked(chosen, changes, versions or {}, frozenset(insert_only), seq, dangling, seen, keeping or Keeping())
+    below: list[RefreshPlan] = []
+    for part in view.auxiliary:
+        read = {str(t.name) for t in part.view.tables}
+        own = {n: window for n, window in (asked.changes or {}).items() if str(RelationName.parse(n)) in read}
+        below.append(_plan(part.view, part.name, replace(asked, changes=own if changes is not None else None)))
+        if below[-1].strategy == INCREMENTAL and changes is not None:
+            asked = replace(asked, changes={str(part.name): (seq, seq + 1), **(asked.changes or {})})
+    plan = _plan(view, facade.sibling(facade.name + STORAGE_SUFFIX), asked)
+    return replace(plan, auxiliary=tuple(below))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The facts of a plan that was asked for; see ``plan_view``."""
+
+    options: Options
+    changes: Mapping[str, tuple[int, int]] | None
+    versions: Mapping[str, int]
+    insert_only: frozenset[str]
+    seq: int
+    dangling: Mapping[str, int] | None
+    seen: Mapping[str, tuple[str, str]] | None
+    keeping: Keeping
+
+
+def _plan(view: CompiledView, storage: RelationName, asked: _Asked) -> RefreshPlan:
+    mode = choose(asked.options, view.layout).mode
+    only_inserts = {RelationName.parse(n) for n in asked.insert_only}
+    changed = {RelationName.parse(n): window for n, window in (asked.changes or {}).items()}
+    fixed = {RelationName.parse(n): v for n, v in asked.versions.items()}
     pins: dict[RelationName, Pin] = {}
     for known in view.tables:
-        if known.name in moved:
-            before, now = moved[known.name]
+        if known.name in changed:
+            before, now = changed[known.name]
             change = SourceChange(RowCounts(), insert_only=known.name in only_inserts)
             pins[known.name] = Pin(SourceState(now, ""), before, change)
         else:
             pins[known.name] = Pin(SourceState(fixed.get(known.name, 0) if known.versioned else None, ""))
-    storage = RelationName.parse(model + STORAGE_SUFFIX)
+    is_build = asked.changes is None
     before_state = (
-        None if changes is None else State(seq, view.fingerprint, {}, mode=mode, dangling=dict(dangling or {}))
+        None if is_build else State(asked.seq, view.fingerprint, {}, mode=mode, dangling=dict(asked.dangling or {}))
     )
     after = following_state(
         before_state,
         view.fingerprint,
         {str(n): p.current for n, p in pins.items()},
-        storage_version=seq,
+        storage_version=asked.seq,
         mode=mode,
-        seen=None if changes is None or seen is None else dict(seen),
+        seen=None if is_build or asked.seen is None else dict(asked.seen),
     )
-    if changes is None:
+    if is_build:
         decision = Decision(CREATE, view.refusal.reason if view.refusal else "")
     elif view.refusal:
         decision = Decision("full", view.refusal.reason)
     else:
-        decision = Decision(INCREMENTAL if moved else NONE)
-    return plan_refresh(
-        view, Target(storage, TableOptions()), decision, pins, before_state, after, keeping or Keeping()
-    )
+        decision = Decision(INCREMENTAL if changed else NONE)
+    return plan_refresh(view, Target(storage, TableOptions()), decision, pins, before_state, after, asked.keeping)

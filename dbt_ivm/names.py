@@ -8,6 +8,9 @@ PREFIX = "__ivm_"
 #: The storage table of model ``m`` is ``m__ivm``; ``m`` itself is a view over it.
 STORAGE_SUFFIX = "__ivm"
 
+#: A subtree of model ``m`` that is kept as a view of its own is ``m__ivm_aux_<n>``.
+AUXILIARY_SUFFIX = "__ivm_aux_"
+
 #: Multiplicity of a row in a delta plan: +n added, -n removed.
 WEIGHT = "__ivm_weight"
 
@@ -39,6 +42,13 @@ EXPECTED = "__ivm_expected"
 
 #: Whether a row that is looked up sees the other tables after the change (1) or before it (-1).
 SIDE = "__ivm_side"
+
+#: Which net supplement a row stands for; 0 is a changed row itself.
+SUPPLEMENT = "__ivm_supplement"
+
+#: Matches in the change, and in the stored rows.
+MATCHES = "__ivm_matches"
+STORED_MATCHES = "__ivm_stored_matches"
 
 #: Smallest and largest weight of a changed key: below zero a row was removed, above zero one was inserted.
 LOW = "__ivm_low"

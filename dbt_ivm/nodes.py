@@ -49,8 +49,9 @@ def cast(value: exp.Expr, kind: str) -> exp.Cast:
     return exp.Cast(this=value, to=_data_type(kind).copy())
 
 
-def null(kind: str) -> exp.Cast:
-    return cast(exp.Null(), kind)
+def null(kind: str) -> exp.Expr:
+    """NULL of a type; of a nested type as it is, because names of fields may be anything."""
+    return exp.Null() if not kind or "<" in kind or kind.startswith("interval") else cast(exp.Null(), kind)
 
 
 @cache

@@ -19,25 +19,31 @@ from typing import Any
 from sqlglot import exp, parse_one
 
 from dbt_ivm import nodes
+from dbt_ivm.function_types import function_type
+from dbt_ivm.nested_types import element_type, map_types, struct_fields
 
 INTEGRAL = ("tinyint", "smallint", "int", "bigint")
 FLOATING = ("float", "double")
 #: Decimal digits that hold every value of an integral type (Spark's DecimalType.forType).
 INTEGRAL_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 ALIASES = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "real": "float"}
+COLLATED = " collate "
+TIMES = frozenset(("date", "timestamp", "timestamp_ntz"))
 MAX_PRECISION = 38
 MIN_ADJUSTED_SCALE = 6
 
-__all__ = ["decimal_of", "infer", "is_floating", "is_integral", "normalise", "parse_one"]
+__all__ = ["common_type", "decimal_of", "infer", "is_floating", "is_integral", "normalise", "parse_one"]
 
 
 def normalise(type_name: str) -> str:
-    """Lower case without spaces, aliases resolved.
+    """Lower case without spaces around punctuation, aliases resolved.
 
     >>> normalise("DECIMAL(10, 2)"), normalise("Integer"), normalise("decimal")
     ('decimal(10,2)', 'int', 'decimal(10,0)')
+    >>> normalise("struct<First Name: int>")
+    'struct<first name:int>'
     """
-    text = re.sub(r"\s+", "", type_name).lower()
+    text = re.sub(r"\s*([<>(),:])\s*", r"\1", type_name.strip()).lower()
     if text in ("decimal", "numeric", "dec"):
         return "decimal(10,0)"
     text = re.sub(r"^(numeric|dec)\(", "decimal(", text)
@@ -47,6 +53,19 @@ def normalise(type_name: str) -> str:
 
 def is_integral(type_name: str) -> bool:
     return type_name in INTEGRAL
+
+
+def is_interval(type_name: str) -> bool:
+    return type_name.startswith("interval")
+
+
+def is_storable(type_name: str) -> bool:
+    """Whether Delta stores values of this type.
+
+    >>> is_storable("interval day"), is_storable("string collate utf8_lcase"), is_storable("array<string>")
+    (False, False, True)
+    """
+    return not is_interval(type_name) and COLLATED not in type_name
 
 
 def is_floating(type_name: str) -> bool:
@@ -63,15 +82,6 @@ def decimal_of(type_name: str) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def element_type(type_name: str) -> str:
-    """The type of an array's elements, or ``""``.
-
-    >>> element_type("array<struct<a:int>>"), element_type("int")
-    ('struct<a:int>', '')
-    """
-    return type_name[6:-1] if type_name.startswith("array<") else ""
-
-
 def are_comparable(left: str, right: str) -> bool:
     """Whether values of both types can stand in one column and still compare as they do with each other.
 
@@ -86,7 +96,46 @@ def are_comparable(left: str, right: str) -> bool:
 def infer(expression: exp.Expr, columns: Mapping[str, str]) -> str:
     """The Spark type (ANSI off) of an expression over typed columns, or ``""``."""
     rule = _RULES.get(type(expression))
-    return rule(expression, columns) if rule else ""
+    if rule:
+        return rule(expression, columns)
+    return _function(expression, columns) if isinstance(expression, exp.Func) else ""
+
+
+def function_names(node: exp.Expr) -> frozenset[str]:
+    """Names a call may have in the query, whether the parser has a class for the function or not."""
+    if isinstance(node, exp.Anonymous):
+        return frozenset((node.name.lower(),))
+    return frozenset(n.lower() for n in node.sql_names()) if isinstance(node, exp.Func) else frozenset()
+
+
+#: Functions whose result has the type that a text says, and which argument that is.
+TOLD = {"variant_get": 2, "try_variant_get": 2, "from_json": 1}
+
+
+def _told(node: exp.Expr, position: int) -> str:
+    """A type that stands in the query as a text; of columns alone, ``a INT, b STRING``, nothing is told."""
+    arguments = [node.this, node.args.get("expression")] if not isinstance(node, exp.Anonymous) else node.expressions
+    told = arguments[position] if position < len(arguments) else None
+    text = normalise(told.name) if isinstance(told, exp.Literal) and told.is_string else ""
+    return text if text and " " not in text.partition("<")[0] else ""
+
+
+def _struct(node: exp.Expr, columns: Mapping[str, str]) -> str:
+    pairs = list(zip(node.expressions[::2], node.expressions[1::2], strict=True))
+    kinds = [infer(value, columns) for _, value in pairs]
+    if not kinds or "" in kinds or not all(isinstance(name, exp.Literal) for name, _ in pairs):
+        return ""
+    return f"struct<{','.join(f'{name.name.lower()}:{kind}' for (name, _), kind in zip(pairs, kinds, strict=True))}>"
+
+
+def _function(node: exp.Expr, columns: Mapping[str, str]) -> str:
+    if "named_struct" in function_names(node):
+        return _struct(node, columns)
+    for name in function_names(node) & TOLD.keys():
+        return _told(node, TOLD[name])
+    given = [] if isinstance(node, exp.Anonymous) else [node.this]
+    arguments = [a for a in (*given, *node.expressions) if isinstance(a, exp.Expr)]
+    return function_type(function_names(node), [infer(a, columns) for a in arguments])
 
 
 def _column(node: exp.Expr, columns: Mapping[str, str]) -> str:
@@ -149,6 +198,10 @@ def _bounded(precision: int, scale: int) -> str:
 def _arithmetic(node: exp.Expr, columns: Mapping[str, str]) -> str:
     left_node, right_node = node.left.unnest(), node.right.unnest()  # type: ignore[attr-defined]
     left, right = infer(left_node, columns), infer(right_node, columns)
+    if isinstance(node, exp.Sub) and {left, right} <= TIMES:
+        return "interval day" if left == right == "date" else "interval day to second"
+    if is_interval(left) and is_interval(right):
+        return left if left == right else ""
     if not left or not right or "string" in (left, right):
         return ""
     if is_floating(left) or is_floating(right):
@@ -185,14 +238,45 @@ def widest(types: list[str]) -> str:
         return ""
     if len(set(known)) == 1:
         return known[0]
-    if all(is_integral(t) for t in known):
-        return max(known, key=INTEGRAL.index)
+    numeric = INTEGRAL + FLOATING
+    if all(t in numeric for t in known):
+        return max(known, key=numeric.index)
     decimals = [decimal_of(t) or ((INTEGRAL_DIGITS[t], 0) if t in INTEGRAL_DIGITS else None) for t in known]
     if all(decimals):
         scale = max(d[1] for d in decimals if d)
         whole = max(d[0] - d[1] for d in decimals if d)
         return f"decimal({whole + scale},{scale})" if whole + scale <= MAX_PRECISION else ""
     return ""
+
+
+def common_type(left: str, right: str) -> str:
+    """The type of a column of a set operation (ANSI off) whose sides have these types, or ``""``.
+
+    >>> common_type("int", "decimal(5,2)"), common_type("string", "int"), common_type("boolean", "int")
+    ('decimal(12,2)', 'string', '')
+    >>> common_type("float", "bigint"), common_type("date", "timestamp"), common_type("void", "date")
+    ('float', 'timestamp', 'date')
+    """
+    if left == right or right == "void":
+        return left
+    if left == "void" or "" in (left, right):
+        return right if left == "void" else ""
+    both = {re.sub(r"^(var)?char\(\d+\)$", "string", t) for t in (left, right)}
+    ranked = (*INTEGRAL, *FLOATING)
+    if both <= set(ranked):
+        return max(both, key=ranked.index)
+    if any(decimal_of(t) for t in both):
+        if any(is_floating(t) for t in both):
+            return "double"
+        if "string" not in both:
+            return widest(sorted(both))
+    if both <= {"date", "timestamp", "timestamp_ntz"}:
+        return "timestamp" if "timestamp" in both else "timestamp_ntz"
+    if len(both) == 1:
+        return "string"
+    other = next((t for t in both if t != "string"), "") if "string" in both else ""
+    simple = other in ranked or decimal_of(other) is not None or other in ("date", "timestamp", "timestamp_ntz")
+    return "string" if simple else ""
 
 
 def _case(node: exp.Expr, columns: Mapping[str, str]) -> str:
@@ -212,7 +296,61 @@ def _coalesce(node: exp.Expr, columns: Mapping[str, str]) -> str:
 
 
 def _string(node: exp.Expr, columns: Mapping[str, str]) -> str:
+    kind = infer(node.this, columns)
+    return kind if kind == "binary" or COLLATED in kind else "string"
+
+
+def _concat(node: exp.Expr, columns: Mapping[str, str]) -> str:
+    """Of texts a text, of binaries a binary, of arrays an array."""
+    kinds = [infer(e, columns) for e in node.expressions]
+    if any(COLLATED in k for k in kinds):
+        return ""
+    if "string" in kinds:
+        return "string"
+    if "" in kinds or any(element_type(k) or k == "binary" for k in kinds):
+        return kinds[0] if len(set(kinds)) == 1 else ""
     return "string"
+
+
+def _same(node: exp.Expr, columns: Mapping[str, str]) -> str:
+    kinds = {infer(e, columns) for e in (node.this, *node.expressions)}
+    return kinds.pop() if len(kinds) == 1 else ""
+
+
+def _round(node: exp.Expr, columns: Mapping[str, str]) -> str:
+    kind = infer(node.this, columns)
+    return kind if is_floating(kind) or is_integral(kind) else ""
+
+
+def _whole(node: exp.Expr, columns: Mapping[str, str]) -> str:
+    kind = infer(node.this, columns)
+    plain = (is_floating(kind) or is_integral(kind)) and not node.args.get("decimals")
+    return "bigint" if plain else ""
+
+
+def _item(node: exp.Expr, columns: Mapping[str, str]) -> str:
+    """An element of an array, a value of a map."""
+    kind = infer(node.this, columns)
+    key_and_value = map_types(kind)
+    return key_and_value[1] if key_and_value else element_type(kind)
+
+
+def _field(node: exp.Expr, columns: Mapping[str, str]) -> str:
+    """A field of a struct, or of each struct of an array."""
+    kind = infer(node.this, columns)
+    element = element_type(kind)
+    found = dict(struct_fields(element or kind)).get(node.expression.name.lower(), "")
+    return f"array<{found}>" if element and found else found
+
+
+def _array(node: exp.Expr, columns: Mapping[str, str]) -> str:
+    element = widest([infer(e, columns) for e in node.expressions])
+    return f"array<{element}>" if element else ""
+
+
+def _map(node: exp.Expr, columns: Mapping[str, str]) -> str:
+    key, value = (element_type(infer(node.args[part], columns)) for part in ("keys", "values"))
+    return f"map<{key},{value}>" if key and value else ""
 
 
 _RULES: dict[type[exp.Expr], Callable[[Any, Mapping[str, str]], str]] = {
@@ -232,5 +370,16 @@ _RULES: dict[type[exp.Expr], Callable[[Any, Mapping[str, str]], str]] = {
     exp.Case: _case,
     exp.If: _if,
     exp.Coalesce: _coalesce,
-    **{kind: _string for kind in (exp.Upper, exp.Lower, exp.Trim, exp.Concat, exp.Substring)},
+    **{kind: _string for kind in (exp.Upper, exp.Lower, exp.Trim, exp.Substring)},
+    exp.Concat: _concat,
+    **{kind: _same for kind in (exp.Greatest, exp.Least)},
+    exp.Nvl2: lambda node, columns: widest([infer(node.args[part], columns) for part in ("true", "false")]),
+    exp.Round: _round,
+    **{kind: _whole for kind in (exp.Floor, exp.Ceil)},
+    exp.Exists: _boolean,
+    exp.Collate: lambda node, columns: f"string{COLLATED}{node.expression.name.lower()}",
+    exp.Bracket: _item,
+    exp.Dot: _field,
+    exp.Array: _array,
+    **{kind: _map for kind in (exp.Map, exp.VarMap)},
 }

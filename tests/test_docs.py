@@ -4,7 +4,7 @@ plan and statement that a page quotes.
 A page quotes the planner like this (the words after ``sql`` and ``text`` are not shown when the page is rendered):
 
     ```sql view shop.orders=3..5       a query, and which sources changed between which versions; "+" after a
-                                       version: rows were only added
+                                       version: rows were only added; "option:value" as under meta.ivm
     ```text plan                       lines of explain(), in order; a line with … stands for anything left out
     ```sql emitted                     the same, for the statement
 """
@@ -39,6 +39,9 @@ TABLES = (
     ),
     table("shop.customer", {"id": "bigint", "segment": "string"}, primary_key=["id"]),
     table("shop.events", {"kind": "string", "value": "int"}),
+    table("shop.delivery", {"id": "bigint", "supplier_id": "bigint", "amount": "int"}, primary_key=["id"]),
+    table("shop.supplier", {"id": "bigint", "nation_id": "bigint", "name": "string"}, primary_key=["id"]),
+    table("shop.nation", {"id": "bigint", "label": "string"}, primary_key=["id"]),
 )
 
 
@@ -118,14 +121,16 @@ def quotations() -> list[tuple[str, str, str, list[str], str]]:
 def planned(query: str, changes: str) -> tuple[str, str]:
     """The plans and the statements for a query."""
     windows, only_added = {}, []
-    for word in changes.split():
+    options = dict(word.split(":") for word in changes.split() if ":" in word)
+    for word in (w for w in changes.split() if ":" not in w):
         name, versions = word.split("=")
         if versions.endswith("+"):
             only_added.append(name)
         before, now = versions.rstrip("+").split("..")
         windows[name] = (int(before), int(now))
-    plan = plan_view(query, TABLES, model="shop.m", changes=windows or None, insert_only=only_added)
-    return plan.explain().split("\nstatement 1")[0], "\n".join(step.sql for step in plan.steps)
+    plan = plan_view(query, TABLES, model="shop.m", changes=windows or None, insert_only=only_added, options=options)
+    plans = "".join(p.explain().split("\nstatement 1")[0] for p in (plan, *plan.auxiliary))
+    return plans, "\n".join(step.sql for step in plan.steps)
 
 
 def comparable(line: str) -> str:

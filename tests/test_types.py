@@ -20,6 +20,12 @@ COLUMNS = {
     "d": "double",
     "text": "string",
     "day": "date",
+    "moment": "timestamp",
+    "later": "timestamp_ntz",
+    "m": "map<string,double>",
+    "l": "array<map<string,int>>",
+    "raw": "binary",
+    "v": "variant",
 }
 
 
@@ -75,6 +81,30 @@ def parsed(text: str) -> exp.Expr:
         ("case when i > 1 then a else text end", ""),
         ("day", "date"),
         ("missing", ""),
+        # what is inside others
+        ("m['k']", "double"),
+        ("element_at(l, 1)", "map<string,int>"),
+        ("l[0]", "map<string,int>"),
+        ("map_keys(m)", "array<string>"),
+        ("map_values(m)", "array<double>"),
+        ("map_from_entries(map_entries(m))", "map<string,double>"),
+        ("map_filter(m, (k, v) -> v > 1)", "map<string,double>"),
+        ("map('a', i)", "map<string,int>"),
+        ("array(i, d)", "array<double>"),
+        ("if(i > 1, m, null)", "map<string,double>"),
+        ("transform_values(m, (k, v) -> i)", ""),
+        ("concat(text, i)", "string"),
+        ("concat(raw, raw)", "binary"),
+        ("concat(l, l)", "array<map<string,int>>"),
+        ("round(d, 2)", "double"),
+        ("round(a, 1)", ""),
+        ("ceil(d)", "bigint"),
+        ("sqrt(i)", "double"),
+        ("moment - later", "interval day to second"),
+        ("day - day", "interval day"),
+        ("variant_get(v, '$.a', 'int')", "int"),
+        ("from_json(text, 'map<string,int>')", "map<string,int>"),
+        ("from_json(text, 'x INT')", ""),
     ],
 )
 def test_type_of_expression(expression: str, expected: str) -> None:

@@ -40,5 +40,6 @@ def refresh(project: KeysProject, stages: Stages, shape: str, strategy: str) -> 
         "statements": ivm.get("statements"),
         "parts": ivm.get("seconds") or {},
         "changed": ivm.get("rows") or {},
+        "auxiliary": ivm.get("auxiliary") or [],
         "foreign_keys": [f"{e.get('edge')}: {e.get('status')}" for e in ivm.get("foreign_keys") or []],
     }

@@ -67,6 +67,8 @@ def source_tables(view: View) -> list[dict[str, Any]]:
                 columns.setdefault(foreign_key.columns[0], []).append({"type": "foreign_key", **to})
             else:
                 meta.setdefault("foreign_keys", []).append({"columns": list(foreign_key.columns), **to})
+        for column in TABLES[name].not_null:
+            columns.setdefault(column, []).append({"type": "not_null"})
         table: dict[str, Any] = {"name": name}
         if columns:
             table["columns"] = [{"name": column, "constraints": c} for column, c in columns.items()]

@@ -102,7 +102,7 @@ class Round:
         found: dict[Model, Record] = {}
         for measured in (self._delta, self._refresh):
             for model in self._rotated(number):
-                if measured == self._delta and not STRATEGIES[model[1]].is_ours:
+                if measured == self._delta and not STRATEGIES[model[1]].has_delta:
                     continue
                 show(f"{measured.__name__.strip('_')} of {model_name(self.plan.view, *model)}")
                 record = self._guarded(model, measured)

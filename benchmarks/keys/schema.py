@@ -14,13 +14,17 @@ class ForeignKey:
 
 @dataclass(frozen=True)
 class Table:
-    """``foreign_keys`` are all that any view declares; a view declares those whose both ends it reads."""
+    """``foreign_keys`` are all that any view declares; a view declares those whose both ends it reads.
+
+    ``not_null`` are referencing columns that always have a value; of keys inside a kept subtree that matters.
+    """
 
     name: str
     primary_key: tuple[str, ...]
     foreign_keys: tuple[ForeignKey, ...] = ()
     benchmark: str = "tpcds"
     generated_as: str = ""
+    not_null: tuple[str, ...] = ()
 
     @property
     def stored_as(self) -> str:
@@ -30,11 +34,18 @@ class Table:
         return tuple(key for key in self.foreign_keys if key.to in tables)
 
 
-def _table(name: str, primary_key: str, *foreign_keys: str, benchmark: str = "tpcds", generated_as: str = "") -> Table:
+def _table(
+    name: str,
+    primary_key: str,
+    *foreign_keys: str,
+    benchmark: str = "tpcds",
+    generated_as: str = "",
+    not_null: str = "",
+) -> Table:
     """Keys as words: ``"a b"``, ``"c d -> other"``."""
     keys = (key.split(" -> ") for key in foreign_keys)
     references = tuple(ForeignKey(tuple(columns.split()), to) for columns, to in keys)
-    return Table(name, tuple(primary_key.split()), references, benchmark, generated_as)
+    return Table(name, tuple(primary_key.split()), references, benchmark, generated_as, tuple(not_null.split()))
 
 
 #: referenced tables first: rows are inserted in this order and deleted in the other
@@ -45,7 +56,7 @@ TABLES = {
         _table("item", "i_item_sk"),
         _table("date_dim", "d_date_sk"),
         _table("store", "s_store_sk"),
-        _table("customer", "c_customer_sk", "c_current_addr_sk -> customer_address"),
+        _table("customer", "c_customer_sk", "c_current_addr_sk -> customer_address", not_null="c_current_addr_sk"),
         _table(
             "store_sales",
             "ss_item_sk ss_ticket_number",
@@ -82,8 +93,15 @@ TABLES = {
             "ws_ship_date_sk -> date_dim",
         ),
         _table("nation", "n_nationkey", benchmark="tpch"),
-        _table("h_customer", "c_custkey", "c_nationkey -> nation", benchmark="tpch", generated_as="customer"),
-        _table("orders", "o_orderkey", "o_custkey -> h_customer", benchmark="tpch"),
+        _table(
+            "h_customer",
+            "c_custkey",
+            "c_nationkey -> nation",
+            benchmark="tpch",
+            generated_as="customer",
+            not_null="c_nationkey",
+        ),
+        _table("orders", "o_orderkey", "o_custkey -> h_customer", benchmark="tpch", not_null="o_custkey"),
         _table("lineitem", "l_orderkey l_linenumber", "l_orderkey -> orders", benchmark="tpch"),
     )
 }

@@ -100,6 +100,10 @@ class Sources:
     def check_references(self) -> None:
         """Every declared foreign key holds: the changes are meant to respect them."""
         for name in self.view.tables:
+            for column in TABLES[name].not_null:
+                ((missing,),) = self.sql(f"select count(*) from {self.name(name)} where {column} is null")
+                if missing:
+                    raise BrokenReference(f"{self.view.name}: {column} is NULL in {missing} rows of {name}")
             for key in self.view.foreign_keys(name):
                 pairs = zip(key.columns, TABLES[key.to].primary_key, strict=True)
                 same = " and ".join(f"t.{a} = r.{b}" for a, b in pairs)

@@ -18,9 +18,16 @@ class Strategy:
     def is_ours(self) -> bool:
         return self.options is not None
 
+    @property
+    def has_delta(self) -> bool:
+        """Whether one SELECT is the whole change; with auxiliary views each has its own."""
+        return self.options is not None and "auxiliary" not in self.options
+
 
 TABLE, BY_HAND, BY_HAND_RIGHT = "table", "by_hand", "by_hand_right"
 UNOPTIMISED, TRUST, VERIFY = "unoptimised", "trust", "verify"
+#: Compared where there is something to keep: the snowflake, the chain, the graph with two roots.
+M_OPT = "m_opt"
 
 STRATEGIES: dict[str, Strategy] = {
     strategy.name: strategy
@@ -44,9 +51,14 @@ STRATEGIES: dict[str, Strategy] = {
         Strategy(TRUST, "`incremental_ivm` that believes foreign keys", {"foreign_keys": "trust", "refresh": "strict"}),
         Strategy(VERIFY, "`incremental_ivm` that checks them", {"foreign_keys": "verify", "refresh": "strict"}),
         Strategy("off", "`incremental_ivm`, unique keys only", {"foreign_keys": "off", "refresh": "strict"}),
+        Strategy(
+            M_OPT,
+            "as trust, and every looked-up table that looks up others is kept joined with them",
+            {"auxiliary": "subtrees", "foreign_keys": "trust", "refresh": "strict"},
+        ),
     )
 }
-DEFAULT = tuple(name for name in STRATEGIES if name != "off")
+DEFAULT = tuple(name for name in STRATEGIES if name not in ("off", M_OPT))
 
 
 def measurable(strategies: tuple[str, ...], shapes: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -19,6 +19,7 @@ from dbt_ivm.operators import (
     PreservingStar,
     Project,
     Scan,
+    SupplementedJoins,
     UnionAll,
 )
 
@@ -35,8 +36,14 @@ def only_adds_rows(plan: Operator, insert_only: frozenset[RelationName], changed
     if isinstance(plan, PreservingStar):
         stacked = plan.stacked(plan.left, [arm.right for arm in plan.arms])
         return only_adds_rows(stacked, insert_only, changed)
+    if isinstance(plan, SupplementedJoins):
+        return only_adds_rows(plan.joins, insert_only, changed)
     if isinstance(plan, MovingFilter):
         return not _reads(plan, changed & CLOCKS) and only_adds_rows(plan.input, insert_only, changed)
+    if isinstance(plan, LookupTree):
+        kept = [plan.members[e.child] for e in plan.lookups if not e.only_adds]
+        if any(_reads(member, changed) for member in kept):
+            return False
     if not isinstance(plan, MONOTONE):
         return not _reads(plan, changed)
     if isinstance(plan, Scan):

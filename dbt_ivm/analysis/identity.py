@@ -3,10 +3,11 @@
 key(Scan T)      = a declared key of T            key(σ R)  = key(R)
 key(π R)         = key(R), kept as hidden columns when not selected
 key(R ⋈ S)       = key(R) ∪ key(S); key(R) alone when S is looked up from R by a unique key (join_graph.py)
-key(R ⟕ S)       = key(R) ∪ key(S); key(R) alone when the condition holds key(S) equal to columns of R
+key(R ⟕ S)       = key(R) ∪ key(S); key(R) alone when the condition holds key(S) equal to columns of R or to constants
 key(R ⟗ S)       = key(R) ∪ key(S), and which of both sides the row has
 key(R ⋉ S), key(R ▷ S), key of a mark or of window functions over R = key(R)
-key(σ R)         = the partition columns, where σ keeps the first row of each partition (row_number() = 1)
+key(ω R)         = key(R); without one the partition and the number that row_number() gives
+key(σ R)         = the partition columns, where σ keeps one row of each partition (row_number() = 1)
 key(γ R)         = the group columns
 key(R ⊎ S)       = none (rows of both sides may agree)
 """
@@ -18,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from dbt_ivm.analysis.join_graph import join_graph
+from dbt_ivm.analysis.join_graph import fixed_columns, join_graph
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Key, Table
 from dbt_ivm.nodes import conjuncts
@@ -51,85 +52,102 @@ class Identified:
     relied_on: tuple[tuple[RelationName, Key], ...] = ()
 
 
-def identify(plan: Operator, tables: tuple[Table, ...]) -> Identified | None:
-    """The plan with a key among its columns (added at the end when not selected), or None."""
-    return _identify(plan, {t.name: t for t in tables})
+def identify(plan: Operator, tables: tuple[Table, ...], marks: bool = False) -> Identified | None:
+    """The plan with a key among its columns (added at the end when not selected), or None.
+
+    Args:
+        marks: whether left joins whose rows have the keys of both sides also get a column that says which have a match.
+    """
+    return _identify(plan, _Facts({t.name: t for t in tables}, marks))
 
 
-def _identify(plan: Operator, tables: Mapping[RelationName, Table]) -> Identified | None:
+@dataclass(frozen=True)
+class _Facts:
+    tables: Mapping[RelationName, Table]
+    marks: bool
+
+
+def _identify(plan: Operator, facts: _Facts) -> Identified | None:
     if isinstance(plan, Scan):
-        return _scan(plan, tables[plan.source].keys if plan.source in tables else ())
+        return _scan(plan, facts.tables[plan.source].keys if plan.source in facts.tables else ())
     if isinstance(plan, (OneRow, Clock)):
         return Identified(plan, ())
     if isinstance(plan, MovingFilter):
-        below = _identify(plan.input, tables)
+        below = _identify(plan.input, facts)
         return below and replace(below, plan=replace(plan, input=below.plan))
     if isinstance(plan, Filter):
         one_each = _partition_of_one(plan)
         if one_each is not None:
             return Identified(plan, one_each)
-        below = _identify(plan.input, tables)
+        below = _identify(plan.input, facts)
         return below and replace(below, plan=replace(plan, input=below.plan))
     if isinstance(plan, Project):
-        below = _identify(plan.input, tables)
+        below = _identify(plan.input, facts)
         return below and _project(plan, below)
     if isinstance(plan, Join):
-        return _join(plan, tables)
+        return _join(plan, facts)
     if isinstance(plan, LeftJoin):
-        return _left_join(plan, tables)
+        return _left_join(plan, facts)
     if isinstance(plan, FullJoin):
-        return _full_join(plan, tables)
+        return _full_join(plan, facts)
     if isinstance(plan, Existence):
-        below = _identify(plan.left, tables)
+        below = _identify(plan.left, facts)
         return below and replace(below, plan=replace(plan, left=below.plan))
     if isinstance(plan, Windowing):
-        below = _identify(plan.input, tables)
-        return below and replace(below, plan=replace(plan, input=below.plan))
+        below = _identify(plan.input, facts)
+        return replace(below, plan=replace(plan, input=below.plan)) if below is not None else _numbered(plan)
     if isinstance(plan, Generate) and plan.position:
-        below = _identify(plan.input, tables)
+        below = _identify(plan.input, facts)
         return below and replace(below, plan=replace(plan, input=below.plan), key=(*below.key, plan.position))
     if isinstance(plan, Aggregate):
         return Identified(plan, plan.group)
     return None
 
 
+def _numbered(plan: Windowing) -> Identified | None:
+    """No two rows of a partition have the same row_number."""
+    number = next((f.name for f in plan.functions if isinstance(f.call.this, exp.RowNumber)), None)
+    return Identified(plan, (*plan.partition, number)) if number is not None else None
+
+
 def _partition_of_one(plan: Filter) -> tuple[str, ...] | None:
-    """The partition columns, when the filter keeps the first row of each partition only."""
+    """The partition columns, when the filter keeps one row of each partition only."""
     if not isinstance(plan.input, Windowing):
         return None
     functions = {f.name: f.call for f in plan.input.functions}
     for condition in conjuncts(plan.predicate):
         if not isinstance(condition, (exp.EQ, exp.LTE)) or not isinstance(condition.this, exp.Column):
             continue
-        call = functions.get(condition.this.name)
-        is_first = isinstance(condition.expression, exp.Literal) and condition.expression.name == "1"
-        if call is not None and isinstance(call.this, exp.RowNumber) and is_first:
+        call, number = functions.get(condition.this.name), condition.expression
+        is_one = isinstance(number, exp.Literal) and (isinstance(condition, exp.EQ) or number.name == "1")
+        if call is not None and isinstance(call.this, exp.RowNumber) and is_one:
             return plan.input.partition
     return None
 
 
-def _left_join(plan: LeftJoin, tables: Mapping[RelationName, Table]) -> Identified | None:
-    left, right = _identify(plan.left, tables), _identify(plan.right, tables)
+def _left_join(plan: LeftJoin, facts: _Facts) -> Identified | None:
+    left, right = _identify(plan.left, facts), _identify(plan.right, facts)
     if left is None or right is None:
         return None
     relied_on = tuple(dict.fromkeys([*left.relied_on, *right.relied_on]))
-    matched = {p.right.name for p in plan.pairs if isinstance(p.right, exp.Column)}
+    types = {**plan.left.types, **plan.right.types}
+    matched = {p.right.name for p in plan.pairs if isinstance(p.right, exp.Column)} | fixed_columns(
+        plan.predicates, types
+    )
     if set(right.key) <= matched:
         return Identified(replace(plan, left=left.plan), left.key, relied_on)
-    sides = _apart((plan.left, plan.right), [left, right])
+    sides = _apart((plan.left, plan.right), [left, _marked(right, in_key=False) if facts.marks else right])
     return Identified(replace(plan, left=sides[0].plan, right=sides[1].plan), (*sides[0].key, *sides[1].key), relied_on)
 
 
-def _full_join(plan: FullJoin, tables: Mapping[RelationName, Table]) -> Identified | None:
+def _full_join(plan: FullJoin, facts: _Facts) -> Identified | None:
     """A row with NULL in its key and no match looks like no row, so which sides there are belongs to the key."""
     sides: list[Identified] = []
     for before in plan.inputs:
-        found = _identify(before, tables)
+        found = _identify(before, facts)
         if found is None:
             return None
-        present = _unused("is_present", set(found.plan.column_names))
-        projections = (*(Projection(n, col(n)) for n in found.plan.column_names), Projection(present, exp.true()))
-        sides.append(replace(found, plan=Project(found.plan, projections), key=(*found.key, present)))
+        sides.append(_marked(found, in_key=True))
     sides = _apart(plan.inputs, sides)
     return Identified(
         replace(plan, left=sides[0].plan, right=sides[1].plan),
@@ -138,12 +156,19 @@ def _full_join(plan: FullJoin, tables: Mapping[RelationName, Table]) -> Identifi
     )
 
 
-def _join(plan: Join, tables: Mapping[RelationName, Table]) -> Identified | None:
+def _marked(side: Identified, in_key: bool) -> Identified:
+    """TRUE in every row of the side, so NULL where the side is missing."""
+    present = _unused("is_present", set(side.plan.column_names))
+    projections = (*(Projection(n, col(n)) for n in side.plan.column_names), Projection(present, exp.true()))
+    return replace(side, plan=Project(side.plan, projections), key=(*side.key, present) if in_key else side.key)
+
+
+def _join(plan: Join, facts: _Facts) -> Identified | None:
     """The keys of the roots; tables that are looked up from them by a unique key add nothing but that reliance."""
-    graph = join_graph(plan, tables)
+    graph = join_graph(plan, facts.tables)
     members: list[Identified] = []
     for position, member in enumerate(plan.members):
-        found = _identify(member, tables) if position in graph.roots else Identified(member, ())
+        found = _identify(member, facts) if position in graph.roots else Identified(member, ())
         if found is None:
             return None
         members.append(found)

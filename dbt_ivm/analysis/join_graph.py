@@ -8,7 +8,7 @@ is looked up from one other at most; members that are looked up from none are ro
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -17,7 +17,7 @@ from dbt_ivm.catalog.tables import ForeignKey, Key, Table
 from dbt_ivm.names import STORAGE_SUFFIX
 from dbt_ivm.nodes import conjuncts
 from dbt_ivm.operators import Filter, Join, Operator, Project, Scan
-from dbt_ivm.types import is_integral
+from dbt_ivm.types import decimal_of, is_floating, is_integral
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def join_graph(join: Join, tables: Mapping[RelationName, Table]) -> JoinGraph:
     equal = EqualColumns(join)
     found: list[Edge] = []
     for parent, child in ((p, c) for p in range(len(members)) for c in range(len(members)) if p != c):
-        edge = _edge(parent, child, members, equal, tables)
+        edge = edge_between(parent, child, members, equal, tables)
         if edge is not None:
             found.append(edge)
     return _trees(len(members), found)
@@ -91,7 +91,7 @@ def base_of(member: Operator) -> Member | None:
     shown = {n: n for n in member.column_names}  # member's column to the column at this level
     while isinstance(member, (Filter, Project)):
         if isinstance(member, Filter):
-            fixed |= _fixed_columns(member)
+            fixed |= fixed_columns(conjuncts(member.predicate), member.types)
         else:
             made = {p.name: p.expression.name for p in member.projections if p.is_reference}
             shown = {n: made[at] for n, at in shown.items() if at in made}
@@ -106,12 +106,20 @@ def base_of(member: Operator) -> Member | None:
     return Member(member, columns, frozenset(stored[n] for n in fixed))
 
 
-def _fixed_columns(held: Filter) -> set[str]:
+def fixed_columns(conditions: Iterable[exp.Expr], types: Mapping[str, str]) -> set[str]:
+    """Columns that the conditions hold at one value; several texts are equal to one number."""
     return {
         c.this.name
-        for c in conjuncts(held.predicate)
-        if isinstance(c, exp.EQ) and isinstance(c.this, exp.Column) and isinstance(c.expression, exp.Literal)
+        for c in conditions
+        if isinstance(c, exp.EQ)
+        and isinstance(c.this, exp.Column)
+        and isinstance(c.expression, exp.Literal)
+        and (c.expression.is_string or _is_number(types[c.this.name]))
     }
+
+
+def _is_number(type_name: str) -> bool:
+    return is_integral(type_name) or is_floating(type_name) or bool(decimal_of(type_name))
 
 
 class EqualColumns:
@@ -138,7 +146,7 @@ class EqualColumns:
         return frozenset((left, right)) in self.direct or (left != right and self._lead(left) == self._lead(right))
 
 
-def _edge(
+def edge_between(
     parent: int,
     child: int,
     members: list[Member | None],
@@ -162,7 +170,8 @@ def _edge(
                 by_column = {f.column.lower(): f.name for f in other.scan.fields}
                 scanned = tuple(by_column[c] for c in wanted)
                 along = foreign if columns and _same_types(rows, other, on) else None
-                name = edge_name(rows.scan, other.scan, on, members, parent, wanted, along)
+                name = along.stands_for if along is not None else ""
+                name = name or edge_name(rows.scan, other.scan, on, members, parent, wanted, along)
                 return Edge(parent, child, on, other.scan, scanned, key, along, name)
     return None
 
@@ -251,14 +260,4 @@ def _trees(count: int, found: list[Edge]) -> JoinGraph:
             roots.append(member)
             reached.add(member)
             grow()
-    return JoinGraph(tuple(sorted(roots)), _named_apart([chosen[c] for c in sorted(chosen)]))
-
-
-def _named_apart(edges: list[Edge]) -> tuple[Edge, ...]:
-    """A table that plays two roles has two edges."""
-    seen: dict[str, int] = {}
-    apart = []
-    for edge in edges:
-        number = seen[edge.name] = seen.get(edge.name, 0) + 1
-        apart.append(edge if number == 1 else replace(edge, name=f"{edge.name} #{number}"))
-    return tuple(apart)
+    return JoinGraph(tuple(sorted(roots)), tuple(chosen[c] for c in sorted(chosen)))

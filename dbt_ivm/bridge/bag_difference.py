@@ -1,13 +1,17 @@
 """Bag equality as one query: rows (with multiplicities) of one side that the other does not have.
 
 EXCEPT compares sets and row counts miss swapped rows; grouping both sides by all columns and comparing counts finds
-one extra, one missing and one duplicated row.  Maps are compared as sorted entries.  With a tolerance, rows are paired
+one extra, one missing and one duplicated row.  Values are equal when SQL says so,
+maps when their entries are.  With a tolerance, rows are paired
 by their other columns and the order of their floating-point ones, and each pair may differ by that relative amount.
 """
 
 from __future__ import annotations
 
 from dbt_ivm import nodes
+from dbt_ivm.comparable import form
+from dbt_ivm.nested_types import is_cut
+from dbt_ivm.types import normalise
 
 FLOATING = ("float", "double")
 
@@ -74,7 +78,8 @@ def _quoted(name: str) -> str:
 
 
 def _comparable(name: str, kind: str) -> str:
-    column, kind = _quoted(name), kind.lower()
-    if kind.startswith("map<"):
-        return f"to_json(array_sort(map_entries({column})))"
-    return f"to_json({column})" if "map<" in kind else column
+    """What SQL compares of a column; of a type whose text is cut short, its JSON."""
+    column, kind = nodes.column(name), normalise(kind)
+    if is_cut(kind):
+        return f"to_json({_quoted(name)})"
+    return form(column, kind, exact=False).sql(dialect="spark")

@@ -19,6 +19,7 @@ class Engine:
         self._adapter = adapter
         self.statements = 0
         self.seconds: dict[str, float] = {"plan": 0.0, "delta": 0.0, "apply": 0.0}
+        self._inside = 0.0
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """Run a statement and fetch its rows."""
@@ -31,8 +32,12 @@ class Engine:
 
     @contextmanager
     def timed(self, phase: str) -> Iterator[None]:
-        start = perf_counter()
+        """Time spent in a phase, without phases inside it."""
+        start, outer = perf_counter(), self._inside
+        self._inside = 0.0
         try:
             yield
         finally:
-            self.seconds[phase] += perf_counter() - start
+            elapsed = perf_counter() - start
+            self.seconds[phase] += elapsed - self._inside
+            self._inside = outer + elapsed

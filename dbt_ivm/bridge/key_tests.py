@@ -9,7 +9,7 @@ from dbt_ivm.bridge.metadata import MetadataReader
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Table
 from dbt_ivm.errors import UserError
-from dbt_ivm.names import STORAGE_SUFFIX
+from dbt_ivm.names import AUXILIARY_SUFFIX, STORAGE_SUFFIX
 from dbt_ivm.render.key_checks import (
     dangling_rows,
     known_keys,
@@ -68,11 +68,16 @@ def stored_table(reader: MetadataReader, name: RelationName) -> Table:
 
 
 def oldest_version(reader: MetadataReader, table: Table, readers: Iterable[RelationName]) -> int | None:
-    """The version that the model furthest behind has consumed; None when no model has read the table yet."""
-    consumed = []
-    for storage in readers:
-        known = reader.stored(storage).last_known
-        source = known.sources.get(str(table.name)) if known else None
+    """The version that the model furthest behind has consumed; None when no model has read the table yet.
+
+    What a model's auxiliary views have consumed, it has.
+    """
+    consumed, pending = [], list(readers)
+    while pending:
+        known = reader.stored(pending.pop()).last_known
+        sources = known.sources if known else {}
+        pending += [n for n in map(RelationName.parse, sources) if AUXILIARY_SUFFIX in n.name]
+        source = sources.get(str(table.name))
         if source is not None and source.version is not None:
             consumed.append(source.version)
     return min(consumed, default=None)

@@ -104,10 +104,7 @@ def _result(outcome: Any) -> Any:
 def _explain(
     adapter: Any, model: Mapping[str, Any], sql: str, relation: Any, graph: Mapping[str, Any], flags: Mapping[str, Any]
 ) -> str:
-    refresher = _refresher(adapter, model, sql, relation, graph, flags)
-    prepared = refresher.prepare()
-    decision = refresher.decide(prepared)
-    text: str = refresher.plan(prepared, decision).explain()
+    text: str = _refresher(adapter, model, sql, relation, graph, flags).explain()
     return text
 
 
@@ -115,15 +112,12 @@ def _dry_run(
     adapter: Any, model: Mapping[str, Any], sql: str, relation: Any, graph: Mapping[str, Any], flags: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The SELECT of the rows the next refresh would apply, and the decision."""
-    from dbt_ivm.refresh.plan import delta_query
     from dbt_ivm.render.query import sql_text
 
     refresher = _refresher(adapter, model, sql, relation, graph, flags)
     prepared = refresher.prepare()
     decision = refresher.decide(prepared)
-    query = None
-    if decision.strategy == "incremental" and prepared.state is not None:
-        query = delta_query(prepared.view, refresher.target(prepared.view), prepared.pins, prepared.state)
+    query = refresher.next_rows(prepared) if decision.strategy == "incremental" else None
     return {
         "strategy": decision.strategy,
         "reason": decision.reason,

@@ -11,7 +11,13 @@ from dbt_ivm import names
 from dbt_ivm.bridge.engine import Engine, EngineError
 from dbt_ivm.catalog.clock import CLOCK_STATEMENT, clock_kind
 from dbt_ivm.catalog.declared import ProjectKeys
-from dbt_ivm.catalog.describe import IDENTITY_PROPERTY, Description, describe_statement, read_description
+from dbt_ivm.catalog.describe import (
+    IDENTITY_PROPERTY,
+    Description,
+    describe_statement,
+    read_description,
+    types_statement,
+)
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog, Key, Table, View
 from dbt_ivm.cdc.change_feed import FEED_PROPERTY, HISTORY_LIMIT, pin_source
@@ -20,7 +26,9 @@ from dbt_ivm.cdc.files import files_statement, pin_files, pin_unknown
 from dbt_ivm.errors import Refusal, UserError
 from dbt_ivm.frontend.bind import table_names
 from dbt_ivm.frontend.parse import parse
-from dbt_ivm.refresh.state import MERGE_MODE, Pin, SourceChange, SourceState, State, UnreadableState
+from dbt_ivm.nested_types import is_cut
+from dbt_ivm.refresh.state import MERGE_MODE, Pin, RowCounts, SourceChange, SourceState, State, UnreadableState
+from dbt_ivm.types import normalise
 
 MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "NoSuchTableException", "not found")
 
@@ -34,6 +42,10 @@ class MetadataReader:
         self.engine = engine
         self.keys = keys
         self.descriptions: dict[RelationName, Description] = {}
+        #: Newest commits of what is pinned: in one run every view reads a source at one version.
+        self.held: dict[RelationName, tuple[Commit, ...]] = {}
+        #: Versions that tables will have after refreshes that are only planned.
+        self.foreseen: dict[RelationName, int] = {}
 
     def describe(self, name: RelationName) -> Description:
         if name not in self.descriptions:
@@ -45,8 +57,16 @@ class MetadataReader:
                         "IVM_UNKNOWN_RELATION", f"the query reads {name}, which does not exist or cannot be read"
                     ) from error
                 raise
-            self.descriptions[name] = read_description(name, rows)
+            self.descriptions[name] = self._with_whole_types(read_description(name, rows))
         return self.descriptions[name]
+
+    def _with_whole_types(self, found: Description) -> Description:
+        cut = [c.name for c in found.columns if is_cut(c.type)]
+        if not cut:
+            return found
+        (row,) = self.engine.rows(types_statement(found.name, cut))
+        whole = {c: normalise(str(row[c])) for c in cut}
+        return replace(found, columns=tuple(replace(c, type=whole.get(c.name, c.type)) for c in found.columns))
 
     def catalog_of(self, sql: str) -> Catalog:
         """Every relation the query reads, views expanded to any depth.
@@ -118,8 +138,28 @@ class MetadataReader:
             commits = read_commits(self.engine.rows(f"DESCRIBE HISTORY {name} LIMIT {limit}"))
         return commits
 
+    def held_commits(self, name: RelationName, back_to: int | None = None) -> tuple[Commit, ...]:
+        """As ``commits``, without those that came after the first look of this run."""
+        known = self.held.get(name)
+        if known and (back_to is None or known[-1].version <= back_to):
+            return known
+        commits = self.commits(name, back_to)
+        if known:
+            commits = tuple(c for c in commits if c.version <= known[0].version)
+        self.held[name] = commits
+        return commits
+
+    def exists(self, name: RelationName) -> bool:
+        try:
+            self.describe(name)
+        except UserError:
+            return False
+        return True
+
     def pin(self, table: Table, recorded: SourceState | None) -> Pin:
         """The version this refresh reads of one source."""
+        if table.name in self.foreseen:
+            return pin_foreseen(table.name, self.foreseen[table.name], recorded)
         kind = clock_kind(table.name)
         if kind:
             return pin_clock(self.clock[kind], recorded)
@@ -128,7 +168,7 @@ class MetadataReader:
                 return pin_files(table.name, self.engine.rows(files_statement(table.name)), recorded)
             except EngineError:
                 return pin_unknown(table.name, recorded)
-        commits = self.commits(table.name, recorded.version if recorded else None)
+        commits = self.held_commits(table.name, recorded.version if recorded else None)
         feed_is_on = self.describe(table.name).has_property(FEED_PROPERTY)
         return pin_source(table.name, commits, recorded, feed_is_on)
 
@@ -152,7 +192,7 @@ class MetadataReader:
         commits: tuple[Commit, ...] = ()
         version = -1
         try:
-            commits = self.commits(storage)
+            commits = self.held[storage] = self.commits(storage)
             version = commits[0].version
             state = _state_of_commit(commits) or self._state_row(storage, commits)
         except UnreadableState as error:
@@ -218,6 +258,15 @@ def pin_clock(now: int, recorded: SourceState | None) -> Pin:
     if recorded is None or recorded.version is None or recorded.version == now:
         return Pin(current)
     return Pin(current, recorded.version, SourceChange())
+
+
+def pin_foreseen(name: RelationName, version: int, recorded: SourceState | None) -> Pin:
+    """The version that a table will have when it has been refreshed; by what is not known yet."""
+    current = SourceState(version, "")
+    if recorded is None or recorded.version is None:
+        return Pin(current)
+    again = f"source {name} was dropped and created again" if version <= recorded.version else ""
+    return Pin(current, recorded.version, SourceChange(RowCounts(None, None, None), problem=again))
 
 
 def _state_of_commit(commits: Sequence[Commit]) -> State | None:

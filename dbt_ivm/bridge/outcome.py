@@ -25,6 +25,7 @@ class Outcome:
     facade_sql: str | None = None
     pins: Mapping[str, Pin] = field(default_factory=dict)
     foreign_keys: tuple[EdgeStatus, ...] = ()
+    auxiliary: Mapping[str, Outcome] = field(default_factory=dict)
     statements: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
 
@@ -62,6 +63,16 @@ class Outcome:
             "total_rows": self.total,
             "sources": {name: _source(pin) for name, pin in sorted(self.pins.items())},
             "foreign_keys": [{"edge": e.edge, "status": e.status, "touched": e.touched} for e in self.foreign_keys],
+            "auxiliary": [
+                {
+                    "name": name,
+                    "strategy": o.strategy,
+                    "reason": o.reason,
+                    "rows": o.rows.as_dict(),
+                    "statements": o.statements,
+                }
+                for name, o in self.auxiliary.items()
+            ],
             "statements": self.statements,
             "seconds": {phase: round(value, 3) for phase, value in self.seconds.items()},
             "schema_version": SCHEMA_VERSION,

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
+from sqlglot import exp
+
+from dbt_ivm.bridge.auxiliary import AuxiliaryViews, ViolatedKeys
 from dbt_ivm.bridge.engine import Engine, EngineError
 from dbt_ivm.bridge.facade import Facade, Outputs
 from dbt_ivm.bridge.failures import Failure, Remedy, classify
@@ -31,7 +34,15 @@ from dbt_ivm.refresh.decide import CREATE, FULL, INCREMENTAL, NONE, Decision, Si
 from dbt_ivm.refresh.foreign_keys import EdgeStatus, not_used
 from dbt_ivm.refresh.keeping import APPLY, KEEP, REWRITE, Keeping, Step, drop_statement
 from dbt_ivm.refresh.options import Options
-from dbt_ivm.refresh.plan import RefreshPlan, Target, following_state, log_so_far, plan_refresh, view_edges
+from dbt_ivm.refresh.plan import (
+    RefreshPlan,
+    Target,
+    delta_query,
+    following_state,
+    log_so_far,
+    plan_refresh,
+    view_edges,
+)
 from dbt_ivm.refresh.rewrite import preview
 from dbt_ivm.refresh.run import run_steps
 from dbt_ivm.refresh.state import LOG_MODE, MERGE_MODE, Pin, RowCounts, State, UnreadableState
@@ -48,7 +59,7 @@ class Prepared:
     pins: dict[RelationName, Pin]
     outputs: tuple[tuple[str, str], ...] = ()
     distrusted: tuple[str, ...] = ()
-    warnings: list[str] = field(default_factory=list)
+    degraded: str = ""
 
     @property
     def state(self) -> State | None:
@@ -56,13 +67,20 @@ class Prepared:
 
 
 class Refresher:
-    def __init__(self, engine: Engine, request: Request, warn: Callable[[str], None] = lambda message: None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        request: Request,
+        warn: Callable[[str], None] = lambda message: None,
+        reader: MetadataReader | None = None,
+    ) -> None:
         self.engine = engine
         self.request = request
         self.warn = warn
-        self.reader = MetadataReader(engine, request.keys)
+        self.reader = reader or MetadataReader(engine, request.keys)
         self.facade = Facade(engine, request)
         self.log = LogTable(engine, self.reader, request, warn)
+        self.parts = AuxiliaryViews(engine, request, self.reader, warn)
 
     # ------------------------------------------------------------------ the protocol
     def run(self) -> Outcome:
@@ -80,11 +98,15 @@ class Refresher:
 
     def _look(self) -> tuple[Prepared, Decision]:
         with self.engine.timed("plan"):
-            prepared = self.prepare()
-            return prepared, self.decide(prepared)
+            prepared = self.prepare(refreshing=True)
+            decision = self.decide(prepared)
+            if prepared.degraded and decision.strategy in (CREATE, FULL):
+                asked = [decision.reason] if self.request.asked_full else []
+                decision = replace(decision, reason="; ".join([*asked, prepared.degraded]))
+            return prepared, decision
 
-    def prepare(self) -> Prepared:
-        """Facts and the compiled view; nothing is written."""
+    def prepare(self, refreshing: bool = False) -> Prepared:
+        """Facts and the compiled view; nothing is written, except that auxiliary views are refreshed when asked for."""
         request = self.request
         catalog = self.reader.catalog_of(request.sql)
         self._refuse_self_reference(catalog)
@@ -96,9 +118,33 @@ class Refresher:
         if view.refusal:
             outputs = self.reader.query_columns(request.sql)
             view = self._compile(catalog, distrusted, tuple(n for n, _ in outputs))
-        recorded = stored.state.sources if stored and stored.state else {}
-        pins = {t.name: self.reader.pin(t, recorded.get(str(t.name))) for t in view.tables}
-        return Prepared(catalog, stored, view, pins, outputs, distrusted)
+        prepared = Prepared(catalog, stored, view, {}, outputs, distrusted)
+        self._look_at_parts(prepared, refreshing)
+        return prepared
+
+    def _look_at_parts(self, prepared: Prepared, refreshing: bool) -> None:
+        """Auxiliary views first, then the versions that this view reads; without those that cannot be kept."""
+        while True:
+            try:
+                self.parts.look(prepared.view, refreshing)
+                break
+            except ViolatedKeys as violated:
+                self._go_on_without(prepared, violated)
+        recorded = prepared.state.sources if prepared.state else {}
+        prepared.pins = {t.name: self.reader.pin(t, recorded.get(str(t.name))) for t in prepared.view.tables}
+
+    def _go_on_without(self, prepared: Prepared, violated: ViolatedKeys) -> None:
+        """An auxiliary view has no key: the model is kept without it, as without that key."""
+        forced = self.request.asked_full or not self.request.storage_exists
+        strict = self.request.options.refresh == "strict" and not forced
+        reason = "; ".join(self._key_violation(told, strict) for told in violated.told)
+        if strict:
+            raise StrictRefusal(reason)
+        if set(violated.keys) <= set(prepared.distrusted):
+            raise InternalError(f"an auxiliary view relies on {', '.join(violated.keys)} although that is distrusted")
+        prepared.degraded = "; ".join(r for r in (prepared.degraded, reason) if r)
+        prepared.distrusted = (*prepared.distrusted, *violated.keys)
+        prepared.view = self._compile(prepared.catalog, prepared.distrusted)
 
     def decide(self, prepared: Prepared) -> Decision:
         stored = prepared.stored
@@ -117,6 +163,23 @@ class Refresher:
         """A build with --empty holds no rows, so there is nothing that could be silently rebuilt."""
         options = self.request.options
         return replace(options, refresh="auto") if self.request.is_empty_run else options
+
+    def explain(self) -> str:
+        """What the next refresh would do; nothing is written."""
+        prepared = self.prepare()
+        plan = self.plan(prepared, self.decide(prepared))
+        return replace(plan, auxiliary=self.parts.plans(prepared.view)).explain()
+
+    def next_rows(self, prepared: Prepared) -> exp.Query | None:
+        """The rows that the next incremental refresh would apply; None when they cannot be shown or there are none."""
+        view, pins, state = prepared.view, prepared.pins, prepared.state
+        if state is not None and self.parts.are_behind(view):  # the same rows from the tables themselves
+            state = self.parts.together(view, state)
+            plain = replace(self.request.options, auxiliary="off")
+            view = compile_view(self.request.sql, prepared.catalog, plain, (), prepared.distrusted)
+            recorded = state.sources if state else {}
+            pins = {t.name: self.reader.pin(t, recorded.get(str(t.name))) for t in view.tables}
+        return None if state is None else delta_query(view, self.target(view), pins, state)
 
     def plan(self, prepared: Prepared, decision: Decision, keeping: Keeping | None = None) -> RefreshPlan:
         """The steps; a refresh of a large table is planned with looks at the change first."""
@@ -202,7 +265,7 @@ class Refresher:
                 written = self.log.written(prepared.stored, plan)
         except UnreadableState:  # two writers in the moment that no check covers: exact again before anybody goes on
             reason = "another run rebuilt the storage table while this one refreshed it"
-            return self._rebuild(self.prepare(), Decision(FULL, reason))
+            return self._rebuild(self.prepare(refreshing=True), Decision(FULL, reason))
         if written is None:
             raise UserError(
                 "IVM_CONCURRENT",
@@ -233,6 +296,10 @@ class Refresher:
         if not self.request.storage_exists:
             return "not built yet"
         prepared = self.prepare()
+        told = [f"{name}: {text}" for name, text in self.parts.compact(prepared.view).items()]
+        return "; ".join([self._compact(prepared), *told])
+
+    def _compact(self, prepared: Prepared) -> str:
         if prepared.state is None:
             return f"left alone: {prepared.stored.problem if prepared.stored else 'no state'}"
         if prepared.state.mode != LOG_MODE:
@@ -277,16 +344,27 @@ class Refresher:
             ) from error
         reason = failure.reason
         if failure.remedy is Remedy.DISTRUST_KEY:
-            strict = self.request.options.refresh == "strict"
-            keys = [f"{name} {key}" for name, key in prepared.view.layout.relied_on if key.origin != "storage"]
             broken = violated_keys(self.engine, prepared.view, prepared.pins)  # which one: the refresh saw only rows
-            told = "; ".join(f"{key}: {example}" for key, example in broken.items()) or failure.reason
-            reason = self._key_violation(told, strict)
-            prepared.distrusted = (*prepared.distrusted, *(broken or keys))
-            prepared.view = self._compile(prepared.catalog, prepared.distrusted)
+            reason = self._distrust(prepared, broken, failure.reason)
         if self.request.options.refresh == "strict":
             raise StrictRefusal(reason) from error
         return self._rebuild(prepared, Decision(FULL, reason))
+
+    def _distrust(self, prepared: Prepared, broken: Mapping[str, str], found: str) -> str:
+        """Go on without the broken keys, or without all when none of them is any more; the reason."""
+        keys = [f"{name} {key}" for name, key in prepared.view.layout.relied_on if key.origin != "storage"]
+        told = "; ".join(f"{key}: {example}" for key, example in broken.items()) or found
+        reason = self._key_violation(told, self.request.options.refresh == "strict")
+        self._without_keys(prepared, tuple(broken or keys))
+        return reason
+
+    def _without_keys(self, prepared: Prepared, keys: tuple[str, ...]) -> None:
+        """The view compiled anew; which of its parts are kept apart may depend on the keys."""
+        prepared.distrusted = (*prepared.distrusted, *keys)
+        had_parts = prepared.view.auxiliary
+        prepared.view = self._compile(prepared.catalog, prepared.distrusted)
+        if had_parts or prepared.view.auxiliary:
+            self._look_at_parts(prepared, refreshing=True)
 
     def _moved_on(self, prepared: Prepared) -> bool:
         """Whether the storage table has another sequence number than the one this refresh started from."""
@@ -309,7 +387,9 @@ class Refresher:
 
     # ------------------------------------------------------------------ parts
     def _compile(self, catalog: Catalog, distrusted: tuple[str, ...], visible: tuple[str, ...] = ()) -> CompiledView:
-        return compile_view(self.request.sql, catalog, self.request.options, visible, distrusted)
+        return compile_view(
+            self.request.sql, catalog, self.request.options, visible, distrusted, facade=self.request.facade
+        )
 
     def _refuse_self_reference(self, catalog: Catalog) -> None:
         own = (self.request.facade, self.request.storage)
@@ -350,8 +430,7 @@ class Refresher:
         if not violations:
             return decision
         reason = "; ".join(self._key_violation(f"{key}: {example}") for key, example in violations.items())
-        prepared.distrusted = (*prepared.distrusted, *violations)
-        prepared.view = self._compile(prepared.catalog, prepared.distrusted)
+        self._without_keys(prepared, tuple(violations))
         return replace(decision, reason="; ".join(r for r in (decision.reason, reason) if r))
 
     def _check_types(self, prepared: Prepared) -> None:
@@ -411,7 +490,7 @@ class Refresher:
             )
 
     def _edges(self, prepared: Prepared, told: tuple[EdgeStatus, ...] | None) -> tuple[EdgeStatus, ...]:
-        """Every declared foreign key of the model's tables; a warning for each that does not hold."""
+        """The declared foreign keys that are used; a warning for each that does not hold."""
         edges = view_edges(prepared.view, prepared.state) if told is None else told
         for edge in edges if told is not None else ():
             if edge.is_violated:
@@ -419,12 +498,15 @@ class Refresher:
                     f"{self.request.model}: the declared foreign key {edge.edge} is {edge.status}. "
                     "The result is exact; refreshes read more until the data is repaired."
                 )
-        return (*edges, *not_used(prepared.view.tables, [e.edge for e in edges]))
+        return edges
 
     def _finish(
         self, outcome: Outcome, prepared: Prepared, edges: tuple[EdgeStatus, ...] | None = None, rebuilt: bool = False
     ) -> Outcome:
         """Sources and foreign keys in the response, and the facade when it is missing or no longer right."""
+        below = self.parts.outcomes_of(prepared.view)
+        edges = (*self._edges(prepared, edges), *(e for o in below.values() for e in o.foreign_keys))
+        tables = [*prepared.view.tables, *(t for part in prepared.view.auxiliary for t in part.view.tables)]
         facade = None
         # the table as it is now decides, not what is wanted: a plain view over tombstones would show dead rows
         mode = self._mode(prepared) if rebuilt or prepared.state is None else prepared.state.mode
@@ -433,11 +515,18 @@ class Refresher:
         return replace(
             outcome,
             facade_sql=facade,
-            pins={str(n): p for n, p in prepared.pins.items()},
-            foreign_keys=self._edges(prepared, edges),
+            pins=_by_name(prepared, below),
+            foreign_keys=(*edges, *not_used(dict.fromkeys(tables), [e.edge for e in edges])),
+            auxiliary={str(name): o for name, o in below.items()},
             statements=self.engine.statements,
             seconds=dict(self.engine.seconds),
         )
+
+
+def _by_name(prepared: Prepared, below: Mapping[RelationName, Outcome]) -> dict[str, Pin]:
+    """The sources of a model, those that only its auxiliary views read included."""
+    found = {name: pin for outcome in below.values() for name, pin in outcome.pins.items()}
+    return found | {str(n): p for n, p in prepared.pins.items()}
 
 
 def _merge_counts(result: Sequence[Mapping[str, object]]) -> RowCounts:

@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sqlglot import exp
+
+from dbt_ivm import nodes
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import TableColumn
 from dbt_ivm.types import normalise
@@ -44,6 +47,20 @@ class Description:
 
 def describe_statement(name: RelationName) -> str:
     return f"DESCRIBE TABLE EXTENDED {name}"
+
+
+def types_statement(name: RelationName, columns: Sequence[str]) -> str:
+    """One row: the whole types of these columns, whatever is in them; DESCRIBE cuts those of long structs short.
+
+    >>> types_statement(RelationName.parse("db.t"), ["a"])
+    'SELECT TYPEOF(ANY_VALUE(`a`)) AS `a` FROM db.t WHERE FALSE'
+    """
+    shown = [
+        exp.alias_(exp.Anonymous(this="TYPEOF", expressions=[exp.AnyValue(this=nodes.column(c))]), nodes.name(c))
+        for c in columns
+    ]
+    select = exp.Select(expressions=shown).from_(name.table(), copy=False)
+    return select.where(exp.false(), copy=False).sql(dialect="spark")
 
 
 def read_description(name: RelationName, rows: Sequence[Mapping[str, Any]]) -> Description:

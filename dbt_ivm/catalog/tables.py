@@ -29,9 +29,17 @@ class Key:
 
 @dataclass(frozen=True)
 class ForeignKey:
+    """
+    Args:
+        stands_for: the name of the edge that users declared, when this one leads to an auxiliary view instead.
+        is_partial: rows may reference nothing here although every declared key holds.
+    """
+
     columns: tuple[str, ...]
     to: RelationName
     to_columns: tuple[str, ...]
+    stands_for: str = ""
+    is_partial: bool = False
 
 
 @dataclass(frozen=True)

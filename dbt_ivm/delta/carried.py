@@ -55,6 +55,10 @@ class CarriedChange:
     def adds_only(self) -> bool:
         return all(_weight(row) > 0 for row in self.rows)
 
+    @property
+    def origin(self) -> tuple[RelationName, int]:
+        return self.change.source, self.change.window.last
+
     @cached_property
     def position(self) -> Mapping[str, int]:
         return {f.column.lower(): i for i, f in enumerate(self.change.fields)}
@@ -66,7 +70,7 @@ class CarriedChange:
         places = [self.position[f.column.lower()] for f in fields]
         rows = tuple((*(row[p] for p in places), row[-1]) for row in self.rows)
         weight = Field(names.WEIGHT, names.WEIGHT, WEIGHT_TYPE)
-        values = ScanValues((*fields, weight), rows, f"Changes of {self.change.source}")
+        values = ScanValues((*fields, weight), rows, f"Changes of {self.change.source}", self.origin)
         return values if set(places) == set(self.position.values()) else net(values)
 
     def changed_keys(self, fields: Sequence[Field]) -> dict[TextRow, tuple[int, int]] | None:
@@ -113,6 +117,11 @@ def read_fetched(
     for row in rows:
         found[changes[int(row[SOURCE]) - 1].source].append(tuple(json.loads(row[ROW])))
     return {name: tuple(sorted(listed, key=repr)) for name, listed in found.items()}
+
+
+def is_exact(rows: Sequence[TextRow]) -> bool:
+    """Whether all texts arrived as they were sent; bytes that are no UTF-8 did not."""
+    return not any("\ufffd" in value for row in rows for value in row if value)
 
 
 def _weight(row: TextRow) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,7 @@ class DeltaContext:
         # results are kept per operator object, so that what is used twice is one object and is rendered once
         self._deltas: dict[int, tuple[Operator, Operator | None]] = {}
         self._states: dict[tuple[str, int], tuple[Operator, Operator]] = {}
+        self._parts: dict[tuple[int, str, int], tuple[Operator, Operator | None]] = {}
 
     def window(self, source: RelationName) -> Window | None:
         return self._windows.get(source)
@@ -84,6 +85,12 @@ class DeltaContext:
 
     def pre_of(self, operator: Operator) -> Operator:
         return self._state("post" if self.delta_of(operator) is None else "pre", operator)
+
+    def once(self, key: tuple[int, str, int], owner: Operator, make: Callable[[], Operator | None]) -> Operator | None:
+        """A part of an operator's rule, made once; the key begins with the owner's id, which stays taken."""
+        if key not in self._parts:
+            self._parts[key] = (owner, make())
+        return self._parts[key][1]
 
     def _state(self, when: str, operator: Operator) -> Operator:
         known = self._states.get((when, id(operator)))

@@ -25,11 +25,12 @@ from dbt_ivm.operators import (
     Scan,
     ScanChanges,
     ScanKept,
+    SupplementedJoins,
     Windowing,
 )
 
 #: Operators whose rules mention the change of an input more than once.
-REPEATING = (Aggregate, Windowing, PreservingJoin, PreservingStar, FullJoin)
+REPEATING = (Aggregate, Windowing, PreservingJoin, PreservingStar, FullJoin, SupplementedJoins)
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,10 @@ def used_twice(root: Operator, changed: frozenset[RelationName]) -> list[Relatio
             return {operator.source} & changed
         below = [visit(member) for member in operator.inputs]
         found = set().union(*below)
-        if isinstance(operator, REPEATING) or (isinstance(operator, (Join, LookupTree)) and sum(map(bool, below)) > 1):
+        repeats = isinstance(operator, REPEATING) or (
+            isinstance(operator, LookupTree) and any(e.keeps for e in operator.lookups)
+        )
+        if repeats or (isinstance(operator, (Join, LookupTree)) and sum(map(bool, below)) > 1):
             twice.update(found)
         twice.update(source for source in found if sum(source in part for part in below) > 1)
         return found

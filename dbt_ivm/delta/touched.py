@@ -25,7 +25,7 @@ from dbt_ivm.operators.semi_join import SemiJoin
 
 if TYPE_CHECKING:
     from dbt_ivm.delta.context import DeltaContext
-    from dbt_ivm.operators.lookup_tree import Lookup
+    from dbt_ivm.operators.lookup import Lookup
 
 
 def key_names(lookup: Lookup) -> tuple[str, ...]:
@@ -35,21 +35,23 @@ def key_names(lookup: Lookup) -> tuple[str, ...]:
 
 def reached_keys(ctx: DeltaContext, lookup: Lookup) -> list[Operator]:
     """The changed keys within the reach of an edge, as plans under ``key_names``; none when nothing can be."""
-    from dbt_ivm.operators.lookup_tree import Reach
+    from dbt_ivm.operators.lookup import Reach
 
     change = ctx.delta_of(lookup.scan)
     if change is None:
         return []
     if lookup.reach is Reach.REPLACED:
         found = replaced_keys(ctx, lookup)
-        return [found] if isinstance(found, Operator) else _values(lookup, _is_replaced, _carried_keys(ctx, lookup))
+        return (
+            [found] if isinstance(found, Operator) else _values(ctx, lookup, _is_replaced, _carried_keys(ctx, lookup))
+        )
     carried = _carried_keys(ctx, lookup)
     if lookup.reach is Reach.ALL:
         if carried is not None:
-            return _values(lookup, lambda low, high: True, carried)
+            return _values(ctx, lookup, lambda low, high: True, carried)
         return [Project(_known(change, lookup.scanned), renaming(lookup.scanned, key_names(lookup)))]
     if carried is not None:
-        removed = _values(lookup, lambda low, high: low < 0, carried)
+        removed = _values(ctx, lookup, lambda low, high: low < 0, carried)
     elif ctx.only_adds(lookup.scan):
         removed = []
     else:
@@ -87,7 +89,7 @@ def inserted_keys(ctx: DeltaContext, lookup: Lookup) -> Operator | None:
         return None
     carried = _carried_keys(ctx, lookup)
     if carried is not None:
-        return next(iter(_values(lookup, lambda low, high: low > 0, carried)), None)
+        return next(iter(_values(ctx, lookup, lambda low, high: low > 0, carried)), None)
     is_inserted = exp.GT(this=col(names.LOW), expression=exp.Literal.number(0))
     return Project.keeping(Filter(changed_keys(change, lookup), is_inserted), key_names(lookup))
 
@@ -135,13 +137,17 @@ def _carried_keys(ctx: DeltaContext, lookup: Lookup) -> dict[TextRow, tuple[int,
 
 
 def _values(
-    lookup: Lookup, is_wanted: Callable[[int, int], bool], carried: Mapping[TextRow, tuple[int, int]] | None
+    ctx: DeltaContext,
+    lookup: Lookup,
+    is_wanted: Callable[[int, int], bool],
+    carried: Mapping[TextRow, tuple[int, int]] | None,
 ) -> list[Operator]:
     """Known keys, chosen by their smallest and largest weight; no plan when there is none."""
     keys = tuple(k for k, (low, high) in (carried or {}).items() if is_wanted(low, high))
     by_name = {f.name: f for f in lookup.scan.fields}
-    fields = tuple(Field(k, k, by_name[c].type) for k, c in zip(key_names(lookup), lookup.scanned, strict=True))
-    return [ScanValues(fields, keys, f"Keys of {lookup.scan.source}")] if keys else []
+    source, scanned = lookup.scan.source, [by_name[c] for c in lookup.scanned]
+    fields = tuple(Field(k, f.column, f.type) for k, f in zip(key_names(lookup), scanned, strict=True))
+    return [ScanValues(fields, keys, f"Keys of {source}", (source, ctx.version(source)))] if keys else []
 
 
 def _is_replaced(low: int, high: int) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from dbt_ivm import names, nodes
+from dbt_ivm.comparable import comparable
 from dbt_ivm.operators import (
     Aggregate,
     Filter,
@@ -20,7 +21,6 @@ from dbt_ivm.operators import (
     UnionAll,
     col,
 )
-from dbt_ivm.types import is_floating
 
 WEIGHT_TYPE = "bigint"
 
@@ -56,24 +56,24 @@ def in_each_branch(change: Operator, linear: Callable[[Operator], Operator]) -> 
 
 
 def net(rows: Operator) -> Operator:
-    """Add the weights of equal rows and drop those that cancel."""
+    """Add the weights of equal rows and drop those that cancel; equal is exactly equal (comparable.py)."""
+    types = rows.types
+    forms = [(n, f) for n in rows.value_names if (f := comparable(col(n), types[n])) is not None]
     total = Measure(names.WEIGHT, exp.Sum(this=col(names.WEIGHT)), WEIGHT_TYPE)
-    summed = Aggregate(_floats_as(rows, rows, "string"), rows.value_names, (total,), is_global=not rows.value_names)
-    kept = Filter(summed, exp.NEQ(this=col(names.WEIGHT), expression=exp.Literal.number(0)))
-    return _floats_as(kept, rows)
+    group, measures, summed = rows.value_names, [total], rows
+    if forms:
+        made = {n: names.hidden("form", i) for i, (n, _) in enumerate(forms, 1)}
+        group = tuple(made.get(n, n) for n in rows.value_names)
+        summed = Project(rows, (*_kept(rows.column_names), *(Projection(made[n], f) for n, f in forms)))
+        measures = [*(Measure(n, first(col(n)), types[n]) for n in made), total]
+    totals = Aggregate(summed, group, tuple(measures), is_global=not group)
+    kept = Filter(totals, exp.NEQ(this=col(names.WEIGHT), expression=exp.Literal.number(0)))
+    return kept_with_weight(kept, rows.value_names) if forms else kept
 
 
-def _floats_as(rows: Operator, original: Operator, kind: str = "") -> Operator:
-    """Floating-point columns cast to ``kind``, or back to what they were.
-
-    GROUP BY makes -0.0 to 0.0, which other expressions tell apart.  Texts keep them, and give each value back exactly.
-    """
-    types = original.types
-    if not any(is_floating(types[n]) for n in original.value_names):
-        return rows
-    values = (nodes.cast(col(n), kind or types[n]) if is_floating(types[n]) else col(n) for n in original.value_names)
-    listed = tuple(Projection(n, value) for n, value in zip(original.value_names, values, strict=True))
-    return Project(rows, (*listed, Projection(names.WEIGHT, col(names.WEIGHT))))
+def first(value: exp.Expr) -> exp.Expr:
+    """Any of values that are all the same."""
+    return exp.Anonymous(this="FIRST", expressions=[value])
 
 
 def as_bag(rows: Operator) -> Operator:

@@ -16,6 +16,7 @@ from sqlglot.optimizer.scope import traverse_scope
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog, Table, View
 from dbt_ivm.errors import Refusal
+from dbt_ivm.frontend.name_pivots import name_pivots
 from dbt_ivm.frontend.parse import line_of
 
 PRIVATE = "__ivm_relation_"
@@ -46,7 +47,9 @@ def table_names(query: exp.Query) -> list[tuple[RelationName, exp.Table]]:
 
 
 def bind(query: exp.Query, catalog: Catalog, namespace: tuple[str, ...] = ()) -> Bound:
-    query = normalize_identifiers(query.copy(), dialect="spark")
+    query = query.copy()
+    name_pivots(query)
+    query = normalize_identifiers(query, dialect="spark")
     with_ = query.args.get("with_")
     if with_ is not None and with_.recursive:
         raise Refusal("recursive_cte", "", line_of(query))

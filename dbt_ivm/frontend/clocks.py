@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dbt_ivm import nodes
-from dbt_ivm.frontend.functions import function_names
+from dbt_ivm.types import function_names
 
 DATE_NAMES = frozenset(("current_date", "curdate"))
 TIME_NAMES = frozenset(("current_timestamp", "now", "localtimestamp", "unix_timestamp"))

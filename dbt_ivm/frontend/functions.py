@@ -21,8 +21,13 @@ LISTED = (exp.ArrayAgg, exp.ArrayUniqueAgg)
 #: The value beside the largest or smallest other one; among equal ones the largest or smallest value.
 BESIDE_EXTREMUM = (exp.ArgMax, exp.ArgMin)
 
-ORDER_DEPENDENT_NAMES = frozenset("listagg string_agg mode histogram_numeric".split())
-ORDER_DEPENDENT: tuple[type[exp.Expr], ...] = (exp.Mode, exp.GroupConcat)
+#: Aggregates that are 0 over no rows.
+COUNTS = frozenset("count count_if countif approx_count_distinct approx_distinct regr_count".split())
+
+#: Aggregates WITHIN GROUP (ORDER BY …).
+SPELLED = (exp.PercentileCont, exp.PercentileDisc)
+
+ORDER_DEPENDENT_NAMES = frozenset(("histogram_numeric",))
 
 #: Window functions that may arrive as a bare name.
 WINDOW_NAMES = frozenset("ntile cume_dist percent_rank dense_rank rank row_number nth_value lag lead".split())
@@ -32,12 +37,11 @@ GENERATOR_NAMES = frozenset("inline inline_outer stack json_tuple variant_explod
 
 #: Spark's aggregates that the parser takes for ordinary functions and that have no rule.
 UNSUPPORTED_AGGREGATES = frozenset(
-    "mean try_sum try_avg product count_distinct sum_distinct listagg_distinct string_agg_distinct "
+    "product count_distinct sum_distinct listagg_distinct string_agg_distinct "
     "count_min_sketch bitmap_and_agg bitmap_or_agg bitmap_construct_agg hll_sketch_agg hll_union_agg "
     "kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float kll_merge_agg_bigint kll_merge_agg_double "
     "kll_merge_agg_float theta_intersection_agg theta_sketch_agg theta_union_agg schema_of_variant_agg "
-    "approx_top_k approx_top_k_accumulate approx_top_k_combine regr_intercept regr_r2 regr_slope regr_sxx "
-    "regr_sxy regr_syy percentile_cont percentile_disc".split()
+    "approx_top_k approx_top_k_accumulate approx_top_k_combine ".split()
 )
 
 
@@ -45,37 +49,23 @@ UNSUPPORTED_AGGREGATES = frozenset(
 RECOMPUTABLE: tuple[type[exp.Expr], ...] = (
     exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop, exp.LogicalAnd, exp.LogicalOr,
     exp.ApproxDistinct, exp.ApproxQuantile, exp.Corr, exp.CovarPop, exp.CovarSamp, exp.Median, exp.CountIf,
-    exp.BitwiseAndAgg, exp.BitwiseOrAgg, exp.BitwiseXorAgg,
+    exp.BitwiseAndAgg, exp.BitwiseOrAgg, exp.BitwiseXorAgg, exp.Quantile, exp.Kurtosis, exp.Skewness, exp.RegrAvgx,
+    exp.RegrAvgy, exp.RegrCount, exp.RegrIntercept, exp.RegrR2, exp.RegrSlope, exp.RegrSxx, exp.RegrSxy, exp.RegrSyy,
 )  # fmt: skip
 RECOMPUTABLE_NAMES = frozenset(
     "bool_and bool_or every some any bit_and bit_or bit_xor skewness kurtosis regr_count regr_avgx regr_avgy "
-    "var_samp var_pop std stddev variance percentile median count_if percentile_approx approx_percentile".split()
+    "mean try_sum try_avg regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy var_samp var_pop std "
+    "stddev variance percentile median count_if percentile_approx approx_percentile".split()
 )
 
 #: Aggregates that may arrive as a bare name; the aggregate rules decide about them.
 AGGREGATE_NAMES = RECOMPUTABLE_NAMES | UNSUPPORTED_AGGREGATES | ORDER_DEPENDENT_NAMES | GENERATOR_NAMES
 
 
-def function_names(node: exp.Expr) -> frozenset[str]:
-    """Names a call may have in the query, whether the parser has a class for the function or not."""
-    if isinstance(node, exp.Anonymous):
-        return frozenset((node.name.lower(),))
-    return frozenset(n.lower() for n in node.sql_names()) if isinstance(node, exp.Func) else frozenset()
-
-
-def over_no_rows(node: exp.Expr) -> exp.Expr:
-    """What an aggregate function is over no rows: counts are 0, lists are empty, the others are NULL."""
-    if isinstance(node, (exp.Count, exp.CountIf, exp.ApproxDistinct)) or "regr_count" in function_names(node):
-        return exp.Literal.number(0)
-    if isinstance(node, LISTED):
-        return exp.Array(expressions=[])
-    return exp.Null()
-
-
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether the node is an aggregate function call, known or not."""
-    if isinstance(node, exp.AggFunc):
+    if isinstance(node, (exp.AggFunc, exp.WithinGroup)):
         return True
     if isinstance(node, exp.Anonymous):
         return node.name.lower() in RECOMPUTABLE_NAMES | ORDER_DEPENDENT_NAMES | UNSUPPORTED_AGGREGATES
-    return isinstance(node, (*ORDER_DEPENDENT, *ANY_VALUE, *LISTED, *BESIDE_EXTREMUM))
+    return isinstance(node, (exp.Mode, exp.GroupConcat, *ANY_VALUE, *LISTED, *BESIDE_EXTREMUM))

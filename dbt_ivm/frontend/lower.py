@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -10,10 +11,14 @@ from dbt_ivm import names
 from dbt_ivm.catalog.tables import Catalog, Table, View
 from dbt_ivm.errors import Refusal, UserError
 from dbt_ivm.frontend.bind import bind
-from dbt_ivm.frontend.parse import line_of, parse
+from dbt_ivm.frontend.known_types import refuse_unknown_maps
+from dbt_ivm.frontend.parse import inside, line_of, parse
 from dbt_ivm.frontend.qualify import qualify
 from dbt_ivm.operators import Field, Operator, Project, Projection, Scan, col
 from dbt_ivm.storage.live_rows import without_tombstones
+
+if TYPE_CHECKING:
+    from dbt_ivm.frontend.given import Given
 
 
 @dataclass(frozen=True)
@@ -89,44 +94,45 @@ class Lowering:
         inner = replace(self, relations=bound.relations, ctes={})
         return inner.query(qualify(bound))
 
-    def query(self, query: exp.Expr) -> Rows:
+    def query(self, query: exp.Expr, given: Given | None = None) -> Rows:
+        """``given``: values of a query around it, for every SELECT in it but those of WITH."""
         outer = self.ctes
         self.ctes = dict(outer)
         try:
             with_ = query.args.get("with_")
             for cte in with_.expressions if with_ is not None else ():
                 self.ctes[cte.alias] = self.query(cte.this)
-            return self.body(query)
+            return self.body(query, given)
         finally:
             self.ctes = outer
 
-    def body(self, query: exp.Expr) -> Rows:
+    def body(self, query: exp.Expr, given: Given | None = None) -> Rows:
+        from dbt_ivm.frontend.given import per_row_limit
+        from dbt_ivm.frontend.lower_limit import limited
         from dbt_ivm.frontend.lower_select import lower_select
 
+        if given is not None and not isinstance(query, exp.Select):
+            refuse_limit(query)  # it would be per row of what is given
         if isinstance(query, exp.Subquery):
-            self.refuse_modifiers(query)
-            return self.query(query.this)
-        self.refuse_modifiers(query)
+            return limited(self, query, self.query(query.this, given))
+        if given is not None and isinstance(query, exp.Select):
+            query = per_row_limit(query)
         if isinstance(query, exp.Select):
-            return lower_select(self, query)
+            return lower_select(self, query, given)
         if isinstance(query, exp.SetOperation):
-            return self.set_operation(query)
+            return limited(self, query, self.set_operation(query, given))
         raise Refusal("unparsable", query.sql(dialect="spark")[:60], line_of(query))
 
-    def refuse_modifiers(self, query: exp.Expr) -> None:
-        for clause in ("limit", "offset"):
-            if query.args.get(clause) is not None:
-                raise Refusal("limit", query.args[clause].sql(dialect="spark").strip(), line_of(query))
-        for clause in ("order", "sort", "cluster", "distribute"):
-            if query.args.get(clause) is not None:
-                note = "ORDER BY is ignored: a table has no order"
-                if note not in self.notes:
-                    self.notes.append(note)
-
-    def set_operation(self, query: exp.SetOperation) -> Rows:
+    def set_operation(self, query: exp.SetOperation, given: Given | None = None) -> Rows:
         from dbt_ivm.frontend.lower_set_operation import lower_set_operation
 
-        return lower_set_operation(self, query)
+        return lower_set_operation(self, query, given)
+
+
+def refuse_limit(query: exp.Expr) -> None:
+    for clause in ("limit", "offset"):
+        if query.args.get(clause) is not None:
+            raise Refusal("subquery", f"{clause.upper()} around a correlated subquery", line_of(query))
 
 
 def lower(sql: str, catalog: Catalog) -> Lowered:
@@ -143,7 +149,7 @@ def lower(sql: str, catalog: Catalog) -> Lowered:
     rows = lowering.query(qualify(bound))
     _refuse_duplicates(rows.visible)
     plan = Project(rows.plan, tuple(Projection(name, col(column)) for name, column in rows.outputs))
-    _refuse_uncomparable(plan, tuple(lowering.tables.values()))
+    refuse_unknown_maps(plan)
     return Lowered(plan, tuple(lowering.tables.values()), tuple(lowering.notes))
 
 
@@ -152,8 +158,8 @@ def check_output_names(query: exp.Query) -> None:
     first = query
     while isinstance(first, exp.SetOperation):
         first = first.left
-    while isinstance(first, exp.Subquery):
-        first = first.this
+    while isinstance(first, exp.Subquery) or inside(first) is not None:
+        first = inside(first) or first.this
     for position, item in enumerate(getattr(first, "selects", ()), 1):
         if isinstance(item, (exp.Alias, exp.Column, exp.Star, exp.Dot)):
             name = item.alias_or_name
@@ -162,6 +168,8 @@ def check_output_names(query: exp.Query) -> None:
                     "IVM_RESERVED_NAME",
                     f"column {position} is called {name}; names starting with {names.PREFIX} are reserved",
                 )
+            continue
+        if isinstance(item, exp.Aliases):
             continue
         if not item.alias:  # a function's own name would be that of its argument
             raise UserError(
@@ -175,18 +183,3 @@ def _refuse_duplicates(visible: tuple[str, ...]) -> None:
     double = sorted({n for n in visible if visible.count(n) > 1})
     if double:
         raise UserError("IVM_DUPLICATE_COLUMN", f"the query returns {', '.join(double)} more than once; rename one")
-
-
-def _refuse_uncomparable(plan: Operator, tables: tuple[Table, ...]) -> None:
-    """Netting groups by the used columns; maps and variants cannot be compared in MERGE."""
-    from dbt_ivm.optimizer.prune_columns import prune_columns
-
-    def visit(operator: Operator) -> None:
-        if isinstance(operator, Scan):
-            for f in operator.fields:
-                if "map<" in f.type or "variant" in f.type:
-                    raise Refusal("map_or_variant", f"{operator.source}.{f.column} {f.type}")
-        for below in operator.inputs:
-            visit(below)
-
-    visit(prune_columns(plan))

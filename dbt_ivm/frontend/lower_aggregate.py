@@ -7,25 +7,29 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dbt_ivm import nodes
+from dbt_ivm.comparable import form, is_comparable
 from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.functions import (
     ANY_VALUE,
     BESIDE_EXTREMUM,
     LISTED,
-    ORDER_DEPENDENT,
     ORDER_DEPENDENT_NAMES,
     RECOMPUTABLE,
     RECOMPUTABLE_NAMES,
-    function_names,
+    SPELLED,
     is_aggregate,
 )
 from dbt_ivm.frontend.lower import Lowering
 from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.operators import Aggregate, Join, Measure, OneRow, Operator, Project, Projection, UnionAll, col
-from dbt_ivm.types import decimal_of, infer, is_floating, is_integral
+from dbt_ivm.types import decimal_of, function_names, infer, is_floating, is_integral, is_interval
 
 Outputs = list[tuple[str, exp.Expr]]
 
+#: Aggregates that are doubles whatever they are of.
+DOUBLE = (
+    exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop, exp.Corr, exp.CovarPop, exp.CovarSamp,
+)  # fmt: skip
 #: Functions about grouping sets.
 GROUPING = frozenset(("grouping", "grouping_id"))
 
@@ -185,17 +189,51 @@ def _plain_call(node: exp.Expr, types: dict[str, str]) -> exp.Expr:
     call = _call_without_filter(node)
     argument = call.this if isinstance(call.this, exp.Expr) else None
     kind = infer(argument, types) if argument is not None else ""
-    is_ordered = "map<" not in kind and "variant" not in kind
-    if isinstance(call, ANY_VALUE) and is_ordered:
-        return exp.Min(this=call.this)
-    if isinstance(call, LISTED) and is_ordered and not isinstance(argument, (exp.Order, exp.Distinct)):
-        return exp.Anonymous(this="SORT_ARRAY", expressions=[call])
-    if isinstance(call, BESIDE_EXTREMUM) and is_ordered and not call.expressions:
+    is_ordered = is_comparable(kind)
+    if isinstance(call, ANY_VALUE):
+        return exp.Min(this=call.this) if is_ordered else exp.ArgMin(this=call.this, expression=form(call.this, kind))
+    if isinstance(call, LISTED) and not isinstance(argument, (exp.Order, exp.Distinct)):
+        return exp.Anonymous(this="SORT_ARRAY", expressions=[call]) if is_ordered else _sorted_by_form(call, kind)
+    if isinstance(call, exp.Mode) and argument is not None:  # of equally frequent values the smallest
+        return exp.Mode(this=argument.copy(), deterministic=exp.true())
+    if isinstance(call, exp.GroupConcat):
+        return _settled(call)
+    if isinstance(call, exp.WithinGroup) and isinstance(call.this, SPELLED):  # the parser's own spelling is another
+        call.set("this", exp.Anonymous(this=call.this.sql_name(), expressions=[call.this.this]))
+        return call
+    if isinstance(call, BESIDE_EXTREMUM) and not call.expressions:
         other = call.expression
         known = exp.Not(this=exp.Is(this=nodes.grouped(other), expression=exp.Null()))
-        both = exp.Anonymous(this="STRUCT", expressions=[other.copy(), call.this.copy()])
+        value = form(call.this.copy(), kind, exact=False)
+        both = exp.Anonymous(this="STRUCT", expressions=[other.copy(), value])
         return type(call)(this=call.this, expression=_when(known, both))
     return call
+
+
+def _sorted_by_form(call: exp.Expr, kind: str) -> exp.Expr:
+    """The list of values that SQL does not sort."""
+    left, right = exp.to_identifier("a"), exp.to_identifier("b")
+    here, there = form(left, kind), form(right, kind)
+    order = exp.Case(
+        ifs=[
+            exp.If(this=exp.LT(this=here, expression=there), true=exp.Neg(this=exp.Literal.number(1))),
+            exp.If(this=exp.GT(this=here.copy(), expression=there.copy()), true=exp.Literal.number(1)),
+        ],
+        default=exp.Literal.number(0),
+    )
+    compare = exp.Lambda(this=order, expressions=[left.copy(), right.copy()])
+    return exp.Anonymous(this="ARRAY_SORT", expressions=[call, compare])
+
+
+def _settled(call: exp.GroupConcat) -> exp.Expr:
+    """LISTAGG whose order tells all different values apart."""
+    listed = call.this.this if isinstance(call.this, exp.Order) else call.this
+    value = listed.expressions[0] if isinstance(listed, exp.Distinct) else listed
+    ordered = list(call.this.expressions) if isinstance(call.this, exp.Order) else []
+    if not any(o.this == value for o in ordered):
+        ordered.append(exp.Ordered(this=value.copy(), nulls_first=True))
+    separator = call.args.get("separator") or exp.Literal.string("")
+    return exp.GroupConcat(this=exp.Order(this=listed, expressions=ordered), separator=separator)
 
 
 def _call_without_filter(node: exp.Expr) -> exp.Expr:
@@ -209,10 +247,22 @@ def _call_without_filter(node: exp.Expr) -> exp.Expr:
         return _plain_count(node, condition)
     if condition is None:
         return node.copy()
-    if node.expressions or isinstance(node, exp.Anonymous) or isinstance(node.this, exp.Distinct):
-        raise Refusal("aggregate_function", f"FILTER on {node.sql(dialect='spark')}", line_of(node))
     filtered = node.copy()
-    filtered.set("this", _when(condition, node.this))
+    is_ordered = isinstance(filtered, exp.GroupConcat) and isinstance(filtered.this, exp.Order)
+    call = filtered.this if is_ordered else filtered
+    if isinstance(filtered, exp.WithinGroup):
+        for ordered in filtered.expression.expressions:
+            ordered.set("this", _when(condition, ordered.this))
+        return filtered
+    if isinstance(call, exp.Anonymous) and call.expressions:  # all of them leave out rows whose first argument is NULL
+        first, *more = call.expressions
+        call.set("expressions", [_when(condition, first), *more])
+        return filtered
+    if (call.expressions and not is_ordered) or isinstance(call.this, exp.Distinct):
+        raise Refusal("aggregate_function", f"FILTER on {node.sql(dialect='spark')}", line_of(node))
+    # a NULL beside the largest value is a value, a NULL to compare is none
+    place = "expression" if isinstance(call, BESIDE_EXTREMUM) else "this"
+    call.set(place, _when(condition, call.args[place]))
     return filtered
 
 
@@ -240,13 +290,16 @@ def _when(condition: exp.Expr, value: exp.Expr) -> exp.Expr:
 def _refuse_call(node: exp.Expr) -> None:
     detail, line = node.sql(dialect="spark")[:60], line_of(node)
     name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
-    inside = [n for n in node.walk() if n is not node and is_aggregate(n)]
+    call = node.this if isinstance(node, exp.WithinGroup) else node
+    inside = [n for n in node.walk() if n is not node and n is not call and is_aggregate(n)]
     if inside:
         raise Refusal("aggregate_function", detail, line)
-    if isinstance(node, ORDER_DEPENDENT) or name in ORDER_DEPENDENT_NAMES:
+    if name in ORDER_DEPENDENT_NAMES:
         raise Refusal("order_dependent_aggregate", detail, line)
+    if isinstance(node, exp.WithinGroup) and isinstance(call, (exp.Mode, *SPELLED)):
+        return
     adjustable = isinstance(node, (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max))
-    one_value = isinstance(node, (*RECOMPUTABLE, *ANY_VALUE, *LISTED, *BESIDE_EXTREMUM))
+    one_value = isinstance(node, (exp.Mode, exp.GroupConcat, *RECOMPUTABLE, *ANY_VALUE, *LISTED, *BESIDE_EXTREMUM))
     if not adjustable and not one_value and name not in RECOMPUTABLE_NAMES:
         raise Refusal("aggregate_function", detail, line)
 
@@ -261,8 +314,18 @@ def result_type(call: exp.Expr, types: dict[str, str]) -> str:
     """Spark's type of an aggregate's result, or ``""``."""
     if isinstance(call, exp.Count):
         return "bigint"
+    if isinstance(call, exp.Anonymous) and call.expressions and isinstance(call.expressions[0], LISTED):
+        return result_type(call.expressions[0], types)
     argument = infer(call.this, types) if isinstance(call.this, exp.Expr) else ""
-    if isinstance(call, (exp.Min, exp.Max)):
+    if isinstance(call, (exp.Min, exp.Max, *BESIDE_EXTREMUM)):
+        return argument
+    if isinstance(call, DOUBLE):
+        return "double"
+    if isinstance(call, (exp.LogicalAnd, exp.LogicalOr)):
+        return "boolean"
+    if isinstance(call, LISTED):
+        return f"array<{argument}>" if argument else ""
+    if is_interval(argument) and isinstance(call, (exp.Sum, exp.Avg)):
         return argument
     decimal = decimal_of(argument)
     if isinstance(call, exp.Sum):

@@ -6,18 +6,20 @@ from sqlglot import exp
 
 from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.clocks import asks_the_clock
+from dbt_ivm.frontend.generators import generated, lateral_view
+from dbt_ivm.frontend.given import Given
 from dbt_ivm.frontend.lower import Rows
+from dbt_ivm.frontend.lower_lateral import lower_lateral
 from dbt_ivm.frontend.lower_pivot import lower_pivot
 from dbt_ivm.frontend.lower_subquery import keep_rows
+from dbt_ivm.frontend.lower_unpivot import lower_unpivot
 from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.frontend.scope import Scope
 from dbt_ivm.nodes import conjuncts
 from dbt_ivm.operators import (
-    Column,
     Existence,
     Filter,
     FullJoin,
-    Generate,
     Join,
     Kind,
     LeftJoin,
@@ -26,34 +28,38 @@ from dbt_ivm.operators import (
     Project,
     Projection,
     UnionAll,
+    col,
     references,
 )
-from dbt_ivm.types import element_type, infer
-
-#: Generators: how many leading columns are positions, and whether rows without elements are kept.
-GENERATORS: dict[type[exp.Expr], tuple[bool, bool]] = {
-    exp.Explode: (False, False),
-    exp.ExplodeOuter: (False, True),
-    exp.Posexplode: (True, False),
-    exp.PosexplodeOuter: (True, True),
-    exp.Inline: (False, False),
-}
 
 
-def lower_from(scope: Scope, select: exp.Select) -> list[exp.Expr]:
-    """Sets the scope's plan; returns conditions of inner joins that use columns of an enclosing query."""
-    from_ = select.args.get("from_")
+def lower_from(scope: Scope, select: exp.Select, given: Given | None = None) -> list[exp.Expr]:
+    """Sets the scope's plan; returns conditions of inner joins that use columns of an enclosing query.
+
+    Args:
+        given: rows of values of an enclosing query, which every row is joined with.
+    """
+    from_, joins = select.args.get("from_"), select.args.get("joins") or ()
     correlated: list[exp.Expr] = []
     if from_ is None:
+        scope.plan = given.plan if given is not None else scope.plan
         return correlated
-    members, predicates = [_source(scope, from_.this)], list[exp.Expr]()
+    given_last = any(j.side.upper() in ("RIGHT", "FULL") for j in joins)
+    first = [given.plan] if given is not None and not given_last else []
+    members, predicates = [*first, _source(scope, from_.this)], list[exp.Expr]()
 
     def joined() -> Operator:
         """The inner joins so far."""
         return members[0] if len(members) == 1 and not predicates else Join(tuple(members), tuple(predicates))
 
-    for join in select.args.get("joins") or ():
+    for join in joins:
+        scope.subqueries.clear()  # of rows before the join, which may be rows of NULLs after it
         words = set(f"{join.method} {join.side} {join.kind}".upper().split())
+        if isinstance(join.this, exp.Lateral):
+            scope.plan = joined()
+            lower_lateral(scope, join, words)
+            members, predicates = [scope.plan], []
+            continue
         _refuse_join(join, words)
         right = _source(scope, join.this)
         conditions = conjuncts(join.args["on"]) if join.args.get("on") is not None else []
@@ -61,8 +67,12 @@ def lower_from(scope: Scope, select: exp.Select) -> list[exp.Expr]:
         asking = [c for c in conditions if c.find(exp.Query) or (asks_the_clock(c) and not is_outer)]
         scope.plan = joined()
         found = [p for c in conditions if c not in asking for p in conjuncts(scope.resolve(c))]
-        if is_outer:  # the clock, if it was asked for
-            members, predicates = [scope.plan], []
+        if is_outer:
+            for condition in asking:
+                right, mark = _of_one_side(scope, condition, right, join)
+                found.append(mark)
+            asking = []
+            members, predicates = [scope.plan], []  # with the clock, if it was asked for
         have = {n for m in (*members, right) for n in m.column_names}
         outside = [p for p in found if not set(references(p)) <= have]
         if not is_outer:
@@ -74,15 +84,33 @@ def lower_from(scope: Scope, select: exp.Select) -> list[exp.Expr]:
                 kept = keep_rows(scope, exp.and_(*asking))
                 members, predicates = [filtered(scope.plan, kept)], []
             continue
-        if asking:
-            raise Refusal("subquery", "in the condition of an outer join", line_of(join))
         if outside:
             raise Refusal("subquery", f"{' '.join(sorted(words))} JOIN on columns of an outer query", line_of(join))
         members, predicates = [_outer(joined(), right, tuple(found), words)], []
     scope.plan = joined()
+    scope.subqueries.clear()
+    if given is not None and given_last:
+        scope.plan = Join((given.plan, scope.plan))
     for lateral in select.args.get("laterals") or ():
-        scope.plan = _lateral_view(scope, lateral)
+        scope.plan = lateral_view(scope, lateral)
     return correlated
+
+
+def _of_one_side(scope: Scope, condition: exp.Expr, right: Operator, join: exp.Join) -> tuple[Operator, exp.Expr]:
+    """A condition with a subquery, as a column of the only side whose columns it uses."""
+    alias, used = join.this.alias_or_name, {c.table for c in condition.find_all(exp.Column)}
+    on_left = bool(used & {table for table, _ in scope.columns if table != alias})
+    if on_left and alias in used:
+        raise Refusal("subquery", "with both sides in the condition of an outer join", line_of(join))
+    side = scope
+    if alias in used:
+        side = Scope(scope.lowering, scope.line)
+        side.plan = right
+        side.columns = {key: column for key, column in scope.columns.items() if key[0] == alias}
+    value, mark = side.resolve(condition), scope.lowering.fresh("holds")
+    kept = tuple(Projection(n, col(n)) for n in side.plan.column_names)
+    side.plan = Project(side.plan, (*kept, Projection(mark, value)))
+    return (right if side is scope else side.plan), col(mark)
 
 
 def _outer(left: Operator, right: Operator, on: tuple[exp.Expr, ...], words: set[str]) -> Operator:
@@ -112,7 +140,8 @@ def _source(scope: Scope, source: exp.Expr) -> Operator:
         inside.plan = _source(inside, plain)
         rows = Rows(inside.plan, tuple((name, column) for (_, name), column in inside.columns.items()))
         for pivot in pivots:
-            rows = lower_pivot(lowering, rows, alias, pivot)
+            lower_one = lower_unpivot if pivot.args.get("unpivot") else lower_pivot
+            rows = lower_one(lowering, rows, alias, pivot)
         return scope.add(pivots[-1].alias or alias, rows)
     if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
         if source.name in lowering.ctes and source.name not in lowering.relations:
@@ -122,6 +151,11 @@ def _source(scope: Scope, source: exp.Expr) -> Operator:
         return scope.add(alias, lowering.renamed(lowering.query(source.this), alias))
     if isinstance(source, exp.Values):
         return scope.add(alias, _values(scope, source))
+    if isinstance(source, (exp.Table, exp.Lateral)) and source.this is not None:
+        inside = Scope(lowering, scope.line)
+        plan = generated(inside, source.this, alias, [c.name for c in source.args["alias"].columns])
+        scope.columns.update(inside.columns)
+        return plan
     raise Refusal("lateral", scope.text(source), line_of(source) or scope.line)
 
 
@@ -137,33 +171,6 @@ def _values(scope: Scope, values: exp.Values) -> Rows:
         rows.append(Project(OneRow(), tuple(Projection(f, i) for f, i in zip(fresh, constants, strict=True))))
     plan = rows[0] if len(rows) == 1 else UnionAll(tuple(rows))
     return Rows(plan, tuple(zip(names, plan.column_names, strict=True)))
-
-
-def _lateral_view(scope: Scope, lateral: exp.Lateral) -> Operator:
-    generator, alias = lateral.this, lateral.args["alias"]
-    names = [c.name for c in alias.columns]
-    return generated(scope, generator, alias.name, names, bool(lateral.args.get("outer")))
-
-
-def generated(scope: Scope, generator: exp.Expr, alias: str, names: list[str], outer: bool = False) -> Operator:
-    """The rows that a generator makes of each row; its columns are known as ``alias.name``."""
-    if type(generator) not in GENERATORS:
-        raise Refusal("lateral", scope.text(generator), line_of(generator) or scope.line)
-    with_position, keeps = GENERATORS[type(generator)]
-    argument = scope.resolve(generator.this)
-    call = type(generator)(this=argument)
-    element = element_type(infer(argument, scope.plan.types))
-    kinds = (["int"] if with_position else []) + ([element] if not isinstance(generator, exp.Inline) else [])
-    made = []
-    for position, name in enumerate(names):
-        column = scope.lowering.fresh(f"{alias}_{name}")
-        made.append(Column(column, kinds[position] if position < len(kinds) else ""))
-        scope.columns[(alias, name)] = column
-    position_column = made[0].name if with_position else ""
-    keeps_rows = outer or keeps
-    if isinstance(call, (exp.ExplodeOuter, exp.PosexplodeOuter)):
-        call = (exp.Posexplode if with_position else exp.Explode)(this=argument)
-    return Generate(scope.plan, call, tuple(made), keeps_rows, position_column)
 
 
 def filtered(plan: Operator, conditions: list[exp.Expr]) -> Operator:

@@ -10,8 +10,10 @@ from sqlglot import exp
 
 from dbt_ivm import nodes
 from dbt_ivm.errors import Refusal, UserError
+from dbt_ivm.frontend.given import Given
 from dbt_ivm.frontend.lower import Lowering, Rows
 from dbt_ivm.frontend.parse import line_of
+from dbt_ivm.nested_types import holds_map
 from dbt_ivm.operators import (
     Aggregate,
     Column,
@@ -26,13 +28,13 @@ from dbt_ivm.operators import (
     UnionAll,
     col,
 )
-from dbt_ivm.types import widest
+from dbt_ivm.types import common_type
 
 
-def lower_set_operation(lowering: Lowering, query: exp.SetOperation) -> Rows:
+def lower_set_operation(lowering: Lowering, query: exp.SetOperation, given: Given | None = None) -> Rows:
     if query.args.get("by_name"):
         raise Refusal("set_operation", "BY NAME", line_of(query))
-    left, right = lowering.query(query.left), lowering.query(query.right)
+    left, right = lowering.query(query.left, given), lowering.query(query.right, given)
     if len(left.outputs) != len(right.outputs):
         raise UserError(
             "IVM_UNION_WIDTH",
@@ -41,7 +43,7 @@ def lower_set_operation(lowering: Lowering, query: exp.SetOperation) -> Rows:
     sides = [_outputs(lowering, side, left.visible) for side in (left, right)]
     distinct = bool(query.args.get("distinct"))
     if isinstance(query, exp.Union):
-        plan: Operator = UnionAll(tuple(sides))
+        plan: Operator = UnionAll(tuple(_same_types(query, sides)))
         plan = Aggregate(plan, plan.column_names) if distinct else plan
     elif distinct:
         first, other = _same_types(query, sides)
@@ -65,9 +67,12 @@ def _same_types(query: exp.SetOperation, sides: list[Operator]) -> list[Operator
     first, other = sides
     kinds: list[str] = []
     for a, b in zip(first.columns, other.columns, strict=True):
-        if "map<" in a.type or "map<" in b.type:
-            raise Refusal("map_or_variant", f"{query.key.upper()} of {a.type}", line_of(query))
-        common = a.type if a.type == b.type else widest([a.type, b.type])
+        common = common_type(a.type, b.type)
+        if isinstance(query, exp.Union):  # where a type is unknown, the engine finds the common one
+            kinds.append(common)
+            continue
+        if holds_map(a.type) or holds_map(b.type):
+            raise Refusal("set_operation", f"{query.key.upper()} of {a.type}", line_of(query))
         if not common and a.type != b.type:
             raise Refusal(
                 "set_operation",

@@ -1,7 +1,7 @@
 """Subqueries in expressions, as joins that keep the rows of the query around them.
 
     EXISTS (q)          as a condition SEMI, NOT EXISTS ANTI; elsewhere a mark
-    x IN (q)            as a condition SEMI on x = y; elsewhere a mark, or NULL when some comparison is unknown
+    x IN (q)            as a condition SEMI on x = y; elsewhere a mark, FALSE when some comparison is unknown
     x NOT IN (q)        as a condition: no y is equal, no y is NULL, and x is not NULL unless q is empty
     (q) as a value      LEFT JOIN with the one row of q, per combination of the outer columns that q uses
 
@@ -18,6 +18,8 @@ from sqlglot import exp
 from dbt_ivm import names, nodes
 from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.clocks import asks_the_clock
+from dbt_ivm.frontend.correlation import as_set, bare, is_correlated, outer_columns, over_no_rows, stands_in_conditions
+from dbt_ivm.frontend.given import given_values, without_values
 from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.frontend.scope import Scope
 from dbt_ivm.nodes import conjuncts, replace_columns
@@ -75,7 +77,7 @@ def keep_rows(scope: Scope, condition: exp.Expr) -> list[exp.Expr]:
         negated = isinstance(part, exp.Not)
         inside = _unwrapped(part.this) if negated else part
         if isinstance(inside, exp.Exists) and is_subquery(inside):
-            inner = _inner(scope, inside.this)
+            inner = inner_rows(scope, as_set(inside.this, is_tested=True))
             kind = Kind.ANTI if negated else Kind.SEMI
             scope.plan = Existence(scope.plan, _visible(inner), inner.predicates, kind)
         elif isinstance(inside, exp.In) and is_subquery(inside):
@@ -100,9 +102,21 @@ def _moved_by_the_clock(scope: Scope, condition: exp.Expr) -> list[exp.Expr]:
 
 
 def subquery_value(scope: Scope, node: exp.Expr) -> exp.Expr:
-    """A subquery inside an expression, as an expression over columns that the scope's plan has from now on."""
+    """A subquery inside an expression, as an expression over columns that the scope's plan has from now on.
+
+    The same subquery again is the same expression: GROUP BY and the select list mean one column.
+    """
+    for known, value in scope.subqueries:
+        if known == node and set(references(value)) <= set(scope.plan.column_names):
+            return value.copy()
+    value = _value(scope, node)
+    scope.subqueries.append((node.copy(), value))
+    return value
+
+
+def _value(scope: Scope, node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Exists):
-        return _mark(scope, _inner(scope, node.this), ())
+        return _mark(scope, inner_rows(scope, as_set(node.this, is_tested=True)), ())
     if isinstance(node, exp.In):
         return _in_value(scope, node)
     return _scalar(scope, node)
@@ -128,7 +142,7 @@ def _compared(scope: Scope, node: exp.In) -> tuple[Inner, list[tuple[exp.Expr, e
     tested = _unwrapped(node.this)
     items = tested.expressions if isinstance(tested, exp.Tuple) else [tested]
     outer = [scope.resolve(i) for i in items]
-    inner = _inner(scope, node.args["query"])
+    inner = inner_rows(scope, as_set(node.args["query"]))
     if len(outer) != len(inner.values):
         raise Refusal("subquery", scope.text(node), line_of(node) or scope.line)
     return inner, list(zip(outer, inner.values, strict=True))
@@ -149,14 +163,24 @@ def _keep_in(scope: Scope, node: exp.In, negated: bool) -> None:
 
 
 def _in_value(scope: Scope, node: exp.In) -> exp.Expr:
-    """TRUE with a match; NULL without one when some comparison is unknown; else FALSE."""
+    """TRUE or FALSE, never NULL, as Spark has it: x IN (q) is FALSE where it is unknown, and so is x NOT IN (q)."""
+    negated = _is_negated(node)
     inner, pairs = _compared(scope, node)
-    branches = [exp.If(this=_mark(scope, inner, _equal(pairs)), true=exp.true())]
-    for right, unknown in _unknown(inner, pairs):
+    marks = [_mark(scope, inner, _equal(pairs))]
+    for right, unknown in _unknown(inner, pairs) if negated else ():
         mark = scope.lowering.fresh("mark")
         scope.plan = Existence(scope.plan, right, (*inner.predicates, *unknown), Kind.MARK, mark)
-        branches.append(exp.If(this=col(mark), true=exp.Null()))
-    return exp.Paren(this=exp.Case(ifs=branches, default=exp.false()))
+        marks.append(col(mark))
+    return marks[0] if len(marks) == 1 else exp.Paren(this=exp.or_(*marks, copy=False))
+
+
+def _is_negated(node: exp.Expr) -> bool:
+    """Whether an odd number of NOTs stands above, which Spark moves down through AND and OR."""
+    negated, above = False, node.parent
+    while isinstance(above, (exp.Paren, exp.Not, exp.And, exp.Or)):
+        negated ^= isinstance(above, exp.Not)
+        above = above.parent
+    return negated
 
 
 def _unknown(inner: Inner, pairs: list[tuple[exp.Expr, exp.Expr]]) -> list[tuple[Operator, tuple[exp.Expr, ...]]]:
@@ -202,20 +226,28 @@ def _distinct(inner: Inner) -> Operator:
 
 def _scalar(scope: Scope, node: exp.Expr) -> exp.Expr:
     """The one value of a subquery: NULL without a row, an error with several."""
-    query = node.this if isinstance(node, exp.Subquery) else node
+    whole = one_group(scope, bare(node))
+    if whole is None:
+        inner, empty = _one_row_each(scope, inner_rows(scope, node, items=False), node)
+    else:
+        inner, (empty,) = whole
+    return with_values(scope, inner, [empty])[0]
+
+
+def with_values(scope: Scope, inner: Inner, empty: list[exp.Expr]) -> list[exp.Expr]:
+    """The values of the one row that a subquery has for each row of the scope's plan, which gets what they need."""
     lowering = scope.lowering
-    grouped = _grouped_inner(scope, query)
-    if grouped is None:
-        inner = _inner(scope, query)
-        grouped = _one_row_each(scope, inner, node)
-    inner, empty = grouped
-    value, there = lowering.fresh("value"), lowering.fresh("is_there")
+    values, there = [lowering.fresh("value") for _ in inner.values], lowering.fresh("is_there")
     keys = [n for n in inner.plan.column_names if any(n in references(p) for p in inner.predicates)]
-    shown = (*(Projection(k, col(k)) for k in keys), Projection(value, inner.values[0]), Projection(there, exp.true()))
+    found = (Projection(v, e) for v, e in zip(values, inner.values, strict=True))
+    shown = (*(Projection(k, col(k)) for k in keys), *found, Projection(there, exp.true()))
     scope.plan = LeftJoin(scope.plan, Project(inner.plan, shown), inner.predicates)
-    if isinstance(empty, exp.Null):
-        return col(value)
-    return exp.Paren(this=exp.Case(ifs=[exp.If(this=col(there), true=col(value))], default=empty))
+    return [
+        col(v)
+        if isinstance(e, exp.Null)
+        else exp.Paren(this=exp.Case(ifs=[exp.If(this=col(there), true=col(v))], default=e))
+        for v, e in zip(values, empty, strict=True)
+    ]
 
 
 def _one_row_each(scope: Scope, inner: Inner, node: exp.Expr) -> tuple[Inner, exp.Expr]:
@@ -228,31 +260,19 @@ def _one_row_each(scope: Scope, inner: Inner, node: exp.Expr) -> tuple[Inner, ex
     return _grouped(scope, Inner(inner.plan, (value,), inner.predicates), [], None, False), exp.Null()
 
 
-def _grouped_inner(scope: Scope, query: exp.Expr) -> tuple[Inner, exp.Expr] | None:
-    """A subquery that is one aggregate over all its rows: its value, and what it is over no rows."""
+def one_group(scope: Scope, query: exp.Expr) -> tuple[Inner, list[exp.Expr]] | None:
+    """A subquery that is one group of all its rows: its values, and what they are over no rows."""
     from dbt_ivm.frontend.lower_aggregate import has_aggregates
 
     if not isinstance(query, exp.Select) or query.args.get("group") or query.args.get("having"):
         return None
     items = [i.unalias() for i in query.selects]
-    if len(items) != 1 or not has_aggregates(items) or _has_more(query):
+    if not has_aggregates(items) or not stands_in_conditions(query):
         return None
     inner, scoped = _rows_of(scope, query)
-    value = scoped.resolve(items[0])
-    inner = Inner(scoped.plan, (value,), inner.predicates)
-    return _grouped(scope, inner, [], None, False), _over_no_rows(value)
-
-
-def _over_no_rows(value: exp.Expr) -> exp.Expr:
-    """The expression with its aggregates as they are over no rows."""
-    from dbt_ivm.frontend.functions import is_aggregate, over_no_rows
-
-    def empty(node: exp.Expr) -> exp.Expr:
-        while isinstance(node, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)):
-            node = node.this
-        return over_no_rows(node) if is_aggregate(node) else node
-
-    return value.copy().transform(empty)
+    values = tuple(scoped.resolve(i) for i in items)
+    inner = Inner(scoped.plan, values, inner.predicates)
+    return _grouped(scope, inner, [], None, False), [over_no_rows(v) for v in values]
 
 
 def _grouped(scope: Scope, inner: Inner, own_keys: list[exp.Expr], having: exp.Expr | None, is_grouped: bool) -> Inner:
@@ -286,7 +306,7 @@ def connect(scope: Scope, inner: Inner) -> Inner:
     if not used:
         raise Refusal("subquery", "connected by no column of the query around it", scope.line)
     apart = {n: scope.lowering.fresh(f"given_{n}") for n in used}
-    given = Project(_without_values(scope.plan, used), tuple(Projection(apart[n], col(n)) for n in used))
+    given = Project(without_values(scope.plan, used), tuple(Projection(apart[n], col(n)) for n in used))
     distinct = Aggregate(given, tuple(apart.values()))
     moved = tuple(replace_columns(p, {n: col(apart.get(n, n)) for n in references(p)}) for p in inner.predicates)
     plan = Join((distinct, inner.plan), moved)
@@ -295,35 +315,46 @@ def connect(scope: Scope, inner: Inner) -> Inner:
     return Inner(plan, inner.values, same)
 
 
-def _without_values(plan: Operator, used: tuple[str, ...]) -> Operator:
-    """The plan below what other subqueries added to each row, as long as it has the columns."""
-    while isinstance(plan, LeftJoin) or (isinstance(plan, Existence) and plan.kind is Kind.MARK):
-        if not set(used) <= set(plan.left.column_names):
-            break
-        plan = plan.left
-    return plan
-
-
 # ------------------------------------------------------------------------------------------------ the rows inside
 
 
-def _has_more(query: exp.Expr) -> bool:
-    return any(query.args.get(c) is not None for c in ("limit", "offset", "qualify", "with_", "distinct"))
+def inner_rows(scope: Scope, query: exp.Expr, items: bool = True) -> Inner:
+    """The rows of a subquery; ``items``: its values may use columns of the query around it."""
+    from dbt_ivm.frontend.lower_aggregate import has_aggregates
 
-
-def _inner(scope: Scope, query: exp.Expr) -> Inner:
-    while isinstance(query, exp.Subquery):
-        query = query.this
+    query = bare(query)
     if not is_correlated(query):
         rows = scope.lowering.query(_without_order(query))
         return Inner(rows.plan, tuple(col(c) for _, c in rows.outputs))
-    if not isinstance(query, exp.Select) or query.args.get("with_") is not None:
-        raise Refusal("subquery", scope.text(query), line_of(query) or scope.line)
-    return _correlated(scope, query)
+    if isinstance(query, exp.Select) and stands_in_conditions(query, items):
+        aggregates = query.args.get("having") is not None or has_aggregates(list(query.selects))
+        if query.args.get("group") is not None or not aggregates:  # one group of no rows is a row, too
+            return _correlated(scope, query)
+    return _with_given(scope, query)
+
+
+def _with_given(scope: Scope, query: exp.Expr) -> Inner:
+    """Any subquery: computed for the distinct values of the query around it that it uses."""
+    used: dict[tuple[str, str], str] = {}
+    for column in outer_columns(query):
+        found = scope.find(column.table, column.name)
+        if found is None or found not in scope.plan.column_names:
+            detail = f"{column.sql(dialect='spark')} belongs to a query further out"
+            raise Refusal("subquery", detail, line_of(column) or scope.line)
+        used[(column.table, column.name)] = found
+    given = given_values(scope.lowering, scope.plan, used)
+    rows = scope.lowering.query(query, given)
+    values, keys = rows.outputs[: -len(given.inner)], rows.outputs[-len(given.inner) :]
+    # null-safe: an outer row with NULL in such a column has its own combination
+    same = tuple(
+        exp.NullSafeEQ(this=col(outer), expression=col(key)) for outer, (_, key) in zip(given.outer, keys, strict=True)
+    )
+    return Inner(rows.plan, tuple(col(c) for _, c in values), same)
 
 
 def _without_order(query: exp.Expr) -> exp.Expr:
-    if query.args.get("order") is not None and query.args.get("limit") is None:
+    is_limited = query.args.get("limit") is not None or query.args.get("offset") is not None
+    if query.args.get("order") is not None and not is_limited:
         query = query.copy()
         query.set("order", None)
     return query
@@ -331,23 +362,15 @@ def _without_order(query: exp.Expr) -> exp.Expr:
 
 def _correlated(scope: Scope, query: exp.Select) -> Inner:
     """A SELECT that uses columns of the query around it."""
-    from dbt_ivm.frontend.lower_aggregate import has_aggregates
     from dbt_ivm.frontend.lower_select import group_keys
 
-    for clause in ("limit", "offset", "qualify"):
-        if query.args.get(clause) is not None:
-            raise Refusal("subquery", f"{clause.upper()} in a correlated subquery", line_of(query) or scope.line)
     inner, scoped = _rows_of(scope, query)
     items = [i.unalias() for i in query.selects]
     group, having = query.args.get("group"), query.args.get("having")
     values = [scoped.resolve(i) for i in items]
     inner = Inner(scoped.plan, tuple(values), inner.predicates)
-    if any(v.find(exp.Window) for v in values):
-        raise Refusal("subquery", "window functions in a correlated subquery", line_of(query) or scope.line)
-    if group is None and having is None and not has_aggregates(values):
+    if group is None:
         return inner
-    if group is None:  # over no rows there is a row, too
-        raise Refusal("subquery", scope.text(query), line_of(query) or scope.line)
     condition = scoped.resolve(having.this) if having is not None else None
     return _grouped(scope, inner, group_keys(scoped, group, values), condition, True)
 
@@ -369,9 +392,3 @@ def _rows_of(scope: Scope, query: exp.Select) -> tuple[Inner, Scope]:
         if not set(references(condition)) <= known:
             raise Refusal("subquery", "it uses a column of a query further out", line_of(query) or scope.line)
     return Inner(scoped.plan, (), tuple(connecting)), scoped
-
-
-def is_correlated(query: exp.Expr) -> bool:
-    """Whether it uses a relation that it does not mention itself."""
-    own = {r.alias_or_name for r in query.find_all(exp.Table, exp.Subquery, exp.Lateral, exp.Values)}
-    return any(c.table and c.table not in own for c in query.find_all(exp.Column))

@@ -9,6 +9,9 @@ from sqlglot.errors import SqlglotError
 from dbt_ivm.dialect import SparkFour
 from dbt_ivm.errors import Refusal, UserError
 
+#: Stands for a query in parentheses that has clauses of its own around them.
+INSIDE = "__ivm_inside"
+
 
 def parse(sql: str) -> exp.Query:
     """The single query in the text.
@@ -27,22 +30,48 @@ def parse(sql: str) -> exp.Query:
         raise UserError("IVM_NOT_ONE_QUERY", f"a model must be one SELECT, found {len(statements)} statements")
     query = statements[0]
     while isinstance(query, (exp.Subquery, exp.Paren)):
-        _refuse_clauses_around(query)
-        query = query.this
+        query = query.this if _is_bare(query) else _selected(query)
     if isinstance(query, exp.Command):
         raise Refusal("unparsable", query.sql(dialect="spark")[:60])
     if not isinstance(query, exp.Query):
         raise UserError("IVM_NOT_A_QUERY", f"a model must be a SELECT, found {query.key.upper()}")
+    for node in list(query.find_all(exp.ParseJSON, exp.Struct)):
+        call = _as_written(node)
+        if call is not None:
+            node.replace(call)
     return query
 
 
-def _refuse_clauses_around(query: exp.Expr) -> None:
-    """(SELECT …) LIMIT n, WITH c AS (…) (SELECT …): what stands around the parentheses belongs to the query."""
-    for clause in ("limit", "offset"):
-        if query.args.get(clause) is not None:
-            raise Refusal("limit", query.args[clause].sql(dialect="spark").strip(), line_of(query))
-    if query.args.get("with_") is not None:
-        raise Refusal("unparsable", "WITH before a query in parentheses", line_of(query))
+def _as_written(node: exp.Expr) -> exp.Expr | None:
+    """Functions that the parser knows and its Spark dialect writes otherwise: names of fields keep their letters."""
+    if isinstance(node, exp.ParseJSON):
+        return exp.Anonymous(this="PARSE_JSON", expressions=[node.this])
+    fields = [(f.name, f.expression) for f in node.expressions if isinstance(f, exp.PropertyEQ) and f.name]
+    if not fields or len(fields) < len(node.expressions):
+        return None
+    named = [part for name, value in fields for part in (exp.Literal.string(name), value)]
+    return exp.Anonymous(this="NAMED_STRUCT", expressions=named)
+
+
+def _is_bare(query: exp.Expr) -> bool:
+    """Parentheses and nothing else."""
+    return not any(value for name, value in query.args.items() if name != "this")
+
+
+def _selected(query: exp.Expr) -> exp.Select:
+    """(SELECT …) ORDER BY x LIMIT n with its clauses around the parentheses."""
+    around = exp.Select(expressions=[exp.Star()])
+    for name, value in query.args.items():
+        if name != "this" and value:
+            around.set(name, value)
+    return around.from_(exp.Subquery(this=query.this, alias=exp.TableAlias(this=exp.to_identifier(INSIDE))))
+
+
+def inside(query: exp.Expr) -> exp.Query | None:
+    """The query in parentheses whose clauses stand around them."""
+    from_ = query.args.get("from_")
+    within = from_.this if from_ is not None else None
+    return within.this if isinstance(within, exp.Subquery) and within.alias == INSIDE else None
 
 
 def line_of(node: exp.Expr) -> int | None:

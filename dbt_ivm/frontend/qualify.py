@@ -8,11 +8,13 @@ from sqlglot.optimizer.qualify import qualify as sqlglot_qualify
 
 from dbt_ivm.errors import UserError
 from dbt_ivm.frontend.bind import Bound, with_real_names
+from dbt_ivm.frontend.joined_columns import mark_joins, settle_joined_columns
 
 
 def qualify(bound: Bound) -> exp.Query:
+    mark_joins(bound.query)
     try:
-        return sqlglot_qualify(
+        query = sqlglot_qualify(
             bound.query,
             dialect="spark",
             schema=bound.schema,  # type: ignore[arg-type]
@@ -21,3 +23,5 @@ def qualify(bound: Bound) -> exp.Query:
         )
     except (OptimizeError, SchemaError) as error:
         raise UserError("IVM_UNRESOLVED", with_real_names(str(error), bound.relations)) from error
+    settle_joined_columns(query)
+    return query

@@ -23,11 +23,11 @@ from dbt_ivm.frontend.functions import (
     TIME_NAMES,
     UNSUPPORTED_AGGREGATES,
     WINDOW_NAMES,
-    function_names,
 )
 from dbt_ivm.frontend.lower import Lowering, Rows
 from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.operators import Clock, Join, OneRow, Operator, col
+from dbt_ivm.types import function_names
 
 
 class Scope:
@@ -40,6 +40,7 @@ class Scope:
         self.plan: Operator = OneRow()
         self.columns: dict[tuple[str, str], str] = {}
         self.clocks: dict[str, str] = {}
+        self.subqueries: list[tuple[exp.Expr, exp.Expr]] = []  # and what they became
         self.is_condition = False  # what the clock shows is not looked up but left to a MovingFilter
 
     def add(self, alias: str, rows: Rows) -> Operator:
@@ -87,6 +88,9 @@ class Scope:
     def column(self, node: exp.Column) -> exp.Expr:
         if not node.table:  # made by an earlier stage
             return node
+        if isinstance(node.this, exp.Star):
+            detail = f"{node.sql(dialect='spark')} of a table function without names of its columns"
+            raise Refusal("lateral", detail, line_of(node) or self.line)
         found = self.find(node.table, node.name)
         if found is None:
             detail = f"{node.sql(dialect='spark')} belongs to a query further out"

@@ -5,7 +5,7 @@
 SQL leaves the order of rows that ORDER BY does not tell apart to the engine, and Spark's differs from run to run.  The
 rule of windows computes partitions as they were before the change, which must be what was stored.  All other columns
 that the plan reads decide: rows that are equal in them too can be exchanged.  Ranks and frames of RANGE treat
-equal rows alike and stay as they are.
+equal rows alike and stay as they are (``settle_frames.py`` has seen to functions that do not).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from dbt_ivm.comparable import form
 from dbt_ivm.operators import Operator, WindowFunction, Windowing, col
 from dbt_ivm.operators.bottom_up import bottom_up
+from dbt_ivm.operators.window_reach import inner_function
 
 #: Functions whose value for a row depends on its place among equals.
 BY_PLACE = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead)
-#: Functions of the first row of a partition.
-FIRST = (exp.FirstValue, exp.First)
 
 
 def settle_ties(plan: Operator) -> Operator:
@@ -43,27 +43,17 @@ def _settled(function: WindowFunction, window: Windowing) -> WindowFunction:
     order = call.args.get("order")
     ordered = list(order.expressions) if order is not None else []
     plain = {o.this.name for o in ordered if isinstance(o, exp.Ordered) and isinstance(o.this, exp.Column)}
-    others = [
-        c.name
-        for c in window.input.columns
-        if c.name not in plain and c.name not in window.partition and "map<" not in c.type and "variant" not in c.type
-    ]
+    others = [c for c in window.input.columns if c.name not in plain and c.name not in window.partition]
     if not others:
         return function
     settled = call.copy()
-    more = [exp.Ordered(this=col(n), nulls_first=True) for n in others]
+    more = [exp.Ordered(this=form(col(c.name), c.type), nulls_first=True) for c in others]
     settled.set("order", exp.Order(expressions=[*(o.copy() for o in ordered), *more]))
     return replace(function, call=settled)
 
 
 def depends_on_place(call: exp.Window) -> bool:
     """Whether the function may tell equal rows apart."""
-    inner = call.this
-    while isinstance(inner, (exp.IgnoreNulls, exp.RespectNulls, exp.Filter)):
-        inner = inner.this
+    inner = inner_function(call)
     spec = call.args.get("spec")
-    if isinstance(inner, BY_PLACE):
-        return True
-    if spec is None:
-        return isinstance(inner, FIRST)
-    return str(spec.args.get("kind") or "").upper() == "ROWS"
+    return isinstance(inner, BY_PLACE) or (spec is not None and str(spec.args.get("kind") or "").upper() == "ROWS")

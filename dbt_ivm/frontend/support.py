@@ -44,65 +44,94 @@ CONSTRUCTS: dict[str, Construct] = {
     "distinct": _algebraic("DISTINCT, UNION", "a hidden count per distinct row"),
     "other_aggregates": _affected(
         "COUNT(DISTINCT), SUM(DISTINCT), variance and covariance family, boolean and bitwise aggregates, exact "
-        "percentiles, SUM and AVG of floating point (float_sums: exact), SUM of decimals wider than 27 digits, AVG of "
-        "decimals wider than 14 digits",
+        "percentiles (PERCENTILE_CONT, PERCENTILE_DISC, MEDIAN too), regression, TRY_SUM, SUM and AVG of "
+        "floating point (float_sums: exact), SUM of decimals wider than 27 digits, AVG of decimals of more than 14",
         "affected groups are recomputed",
     ),
     "nested_aggregate": _affected("aggregates below other operators", "affected groups are recomputed, old and new"),
     "order_by": _algebraic("ORDER BY without LIMIT", "ignored: a table has no order"),
     "left_join": _affected(
         "LEFT, RIGHT, FULL JOIN, any predicate",
-        "changed rows are looked up; rows that match a changed row are joined anew",
+        "changed rows are looked up; rows that match a changed row are joined anew; "
+        "LEFT JOIN along a unique key in one branch",
     ),
     "existence": _affected(
         "EXISTS, IN, NOT EXISTS, NOT IN, LEFT SEMI and LEFT ANTI JOIN, anywhere in WHERE, HAVING, SELECT",
         "changed rows are looked up; rows that match a changed row are looked up again",
     ),
     "scalar_subquery": _affected(
-        "scalar subqueries, correlated or not", "a left join with the subquery's value per combination of outer columns"
+        "scalar subqueries, correlated or not, also with ORDER BY and LIMIT when correlated",
+        "a left join with the subquery's value per combination of outer columns",
     ),
     "partitioned_window": _affected(
         "window functions with PARTITION BY, QUALIFY, WINDOW", "affected partitions are computed anew, old and new"
+    ),
+    "ordered_window": _affected(
+        "window functions with ORDER BY and without PARTITION BY that look only back (row_number, rank, dense_rank, "
+        "lag, frames up to the current row) or only ahead (lead, frames from the current row on); any over GROUP BY",
+        "all rows are read; rows from the first changed one on are compared, old and new",
+    ),
+    "ordered_limit": _affected(
+        "ORDER BY with LIMIT, OFFSET",
+        "all rows are read; rows that enter, leave or move are written. Where the order leaves rows equal, the other "
+        "columns decide",
+    ),
+    "correlated": _affected(
+        "correlated subqueries with set operations, windows, DISTINCT, ORDER BY with LIMIT, or over several levels",
+        "computed for the distinct values of the query around them that they use",
+    ),
+    "lateral_subquery": _affected(
+        "LATERAL subqueries, LEFT JOIN LATERAL too", "joins; as correlated subqueries where they group or rank rows"
     ),
     "intersect_except": _affected("INTERSECT, EXCEPT", "affected rows are compared anew"),
     "intersect_except_all": _algebraic("INTERSECT ALL, EXCEPT ALL", "copies of each row are counted on both sides"),
     "all_grouping_sets": _algebraic("GROUPING SETS, ROLLUP, CUBE", "each row counts in the group of every set"),
     "lateral_view": _algebraic(
-        "LATERAL VIEW and SELECT with explode, posexplode, inline (OUTER too)", "the generator applies to the change"
+        "LATERAL VIEW, LATERAL and SELECT with explode, posexplode, inline (OUTER too), stack, json_tuple",
+        "the generator applies to the change",
     ),
     "inline_table": _algebraic("VALUES in FROM", "constant rows"),
     "any_value": _affected(
-        "first, last, any_value, collect_list, collect_set, min_by, max_by",
+        "first, last, any_value, collect_list, collect_set, listagg, min_by, max_by, mode",
         "where rows are equally good the choice is always the same: the smallest value, lists in order",
     ),
     "subquery": _full(
-        "subqueries with LIMIT, over two levels, in join conditions, correlated set operations",
+        "subqueries over both sides in the condition of an outer join, WITH that uses the query around a subquery",
         "this form of subquery has no incremental rule yet",
-        "join the subquery's tables in FROM",
+        "compute it in a derived table that is joined in FROM",
     ),
     "window": _full(
-        "window functions without PARTITION BY",
-        "window functions without PARTITION BY: every row may depend on every other",
-        "add PARTITION BY",
+        "window functions of a whole table of rows: without PARTITION BY, and without ORDER BY or with a frame to both "
+        "sides of the row; percent_rank, cume_dist, ntile",
+        "window functions without PARTITION BY: every row may depend on every other, before and after it",
+        "add PARTITION BY, or an ORDER BY with a frame that begins or ends at the current row, or group the rows first",
     ),
     "window_place": _full("window functions in other places", "a window function cannot stand here"),
     "set_operation": _full(
-        "set operations BY NAME, or of types that have no common one", "this set operation has no incremental rule",
+        "INTERSECT and EXCEPT of maps, of types that have no common one or are not known; set operations BY NAME",
+        "this set operation has no incremental rule",
         "cast both sides to one type",
     ),
     "grouping_sets": _full("GROUP BY WITH TOTALS", "this form of GROUP BY has no incremental rule"),
     "limit": _full(
-        "LIMIT, OFFSET", "LIMIT keeps rows that depend on all others",
-        "rank rows within a partition, or limit in a view over this model",
+        "LIMIT, OFFSET without ORDER BY", "LIMIT without ORDER BY may keep any rows",
+        "add ORDER BY",
+    ),
+    "limit_number": _full(
+        "LIMIT, OFFSET of an expression; ORDER BY before LIMIT that uses what the query does not give",
+        "this form of LIMIT has no incremental rule",
+        "write LIMIT as a number, and select what it is ordered by",
     ),
     "lateral": _full(
-        "LATERAL subqueries, other table functions", "lateral rows have no incremental rule yet",
-        "LATERAL VIEW explode, or a join",
+        "other table functions; generators without names of their columns, or under LEFT JOIN … ON a condition",
+        "these generated rows have no incremental rule yet",
+        "name the columns; LATERAL VIEW explode, or a join",
     ),
-    "pivot_columns": _algebraic("PIVOT of one column", "an aggregate with FILTER per value"),
+    "pivot_columns": _algebraic("PIVOT, of several columns too", "an aggregate with FILTER per value"),
+    "unpivot": _algebraic("UNPIVOT, of several columns too", "each changed row once per entry, by one scan"),
     "pivot": _full(
-        "UNPIVOT, PIVOT of several columns", "this form of PIVOT has no incremental rule yet",
-        "aggregates with FILTER; UNION ALL, or LATERAL VIEW explode of a map",
+        "PIVOT by a value twice, by expressions without a name, by numbers of a column of unknown type",
+        "this form of PIVOT has no incremental rule yet", "name the values and aggregates; cast the column",
     ),
     "sample": _full("TABLESAMPLE", "a sample is a different set of rows each time"),
     "time_travel": _full(
@@ -123,7 +152,7 @@ CONSTRUCTS: dict[str, Construct] = {
         "a non-deterministic function gives other rows each time",
     ),
     "order_dependent_aggregate": _full(
-        "listagg, mode, histogram_numeric", "the aggregate's value depends on the order rows are read"
+        "histogram_numeric", "the aggregate's value depends on the order rows are read"
     ),
     "aggregate_function": _full("other aggregate functions", "this aggregate function has no incremental rule"),
     "unknown_function": _full(
@@ -131,9 +160,10 @@ CONSTRUCTS: dict[str, Construct] = {
         "the function is not one of Spark's own, so nothing is known about its results",
         "write the expression in SQL",
     ),
-    "map_or_variant": _full(
-        "columns of type map or variant", "values of this type cannot be compared, so changes cannot be netted",
-        "select the fields that are needed",
+    "unknown_map": _full(
+        "expressions that may give a map or a variant, of a type that the planner does not know",
+        "maps are compared by their entries, and what type they have here is not known",
+        "cast the expression to its type",
     ),
     "view_not_expandable": _full(
         "a view whose text cannot be read or parsed", "the view it reads cannot be expanded into its query"

@@ -10,7 +10,8 @@ from dbt_ivm.operators.generate import Generate
 from dbt_ivm.operators.join import Join
 from dbt_ivm.operators.left_join import LeftJoin
 from dbt_ivm.operators.left_lookup import LeftLookup
-from dbt_ivm.operators.lookup_tree import Lookup, LookupTree, Reach
+from dbt_ivm.operators.lookup import Lookup, Reach
+from dbt_ivm.operators.lookup_tree import LookupTree
 from dbt_ivm.operators.moving_filter import MovingFilter
 from dbt_ivm.operators.one_row import OneRow
 from dbt_ivm.operators.preserving import PreservingJoin
@@ -22,6 +23,7 @@ from dbt_ivm.operators.scan_changes import ScanChanges
 from dbt_ivm.operators.scan_kept import ScanKept
 from dbt_ivm.operators.scan_values import ScanValues
 from dbt_ivm.operators.semi_join import SemiJoin
+from dbt_ivm.operators.supplemented_joins import SupplementedJoins
 from dbt_ivm.operators.union_all import UnionAll
 from dbt_ivm.operators.window import WindowFunction, Windowing
 
@@ -50,6 +52,7 @@ DELTA_OPERATORS: tuple[type[Operator], ...] = (
     LookupTree,
     PreservingStar,
     Repeat,
+    SupplementedJoins,
 )
 
 __all__ = [
@@ -85,6 +88,7 @@ __all__ = [
     "ScanKept",
     "ScanValues",
     "SemiJoin",
+    "SupplementedJoins",
     "UnaryOperator",
     "UnionAll",
     "WindowFunction",

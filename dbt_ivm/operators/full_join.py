@@ -65,6 +65,6 @@ class FullJoin(Operator):
     def _with_nulls(self, alone: Operator) -> Operator:
         """Right rows with NULLs for the left ones."""
         types = self.left.types
-        nulls = tuple(Projection(n, nodes.null(types[n]) if types[n] else exp.Null()) for n in self.left.column_names)
+        nulls = tuple(Projection(n, nodes.null(types[n])) for n in self.left.column_names)
         kept = tuple(Projection(n, col(n)) for n in (*self.right.column_names, names.WEIGHT))
         return Project(alone, nulls + kept)

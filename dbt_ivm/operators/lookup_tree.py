@@ -5,13 +5,14 @@
     touched(S)   = the part of the keys in ΔS that an unchanged row may reference (Reach), and the keys of A in S
 
 With Reach.ALL this is exact whatever the keys: Unc(R) ⋈ ΔS = (Unc(R) ⋉ keys(ΔS)) ⋈ (Post(S) − Pre(S)).  Foreign keys
-make ``touched`` small: see Reach.  Made from a Join by optimizer/contract_lookups.py; it never stands in a view plan.
+make ``touched`` small: see Reach.  An edge may keep rows without a match (a left join); then the tables are seen in
+another way (delta/seen.py), and all else is the same.  Made from joins by optimizer/contract_lookups.py; it never
+stands in a view plan.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -23,58 +24,29 @@ from dbt_ivm.operators.aggregate import Aggregate
 from dbt_ivm.operators.base import Column, Linearity, NaryOperator, Operator, col
 from dbt_ivm.operators.filter import Filter
 from dbt_ivm.operators.join import Join
+from dbt_ivm.operators.left_join import LeftJoin
 from dbt_ivm.operators.left_lookup import LeftLookup
+from dbt_ivm.operators.lookup import AFTER, BEFORE, Lookup
 from dbt_ivm.operators.one_row import OneRow
 from dbt_ivm.operators.project import Project, Projection
-from dbt_ivm.operators.scan import Field, Scan
+from dbt_ivm.operators.scan import Field
 from dbt_ivm.operators.scan_kept import ScanKept
 from dbt_ivm.operators.semi_join import SemiJoin
 from dbt_ivm.operators.union_all import UnionAll
+from dbt_ivm.types import are_comparable
 
 if TYPE_CHECKING:
     from dbt_ivm.delta.context import DeltaContext
 
-AFTER, BEFORE = 1, -1
-
-
-class Reach(Enum):
-    """Which changed keys of a table unchanged rows of the referencing one may have; the rest is new or gone.
-
-    ALL       every changed key                       nothing is known but the key's columns
-    REMOVED   removed keys, and inserted ones that    no row dangled before
-              more than one row has now
-    REPLACED  keys both removed and inserted          the foreign key holds before and after, keys are unique: trusted
-    """
-
-    ALL = "all"
-    REMOVED = "removed"
-    REPLACED = "replaced"
-
-
-@dataclass(frozen=True)
-class Lookup:
-    """Member ``child`` is looked up from member ``parent``.
-
-    Args:
-        on: columns of parent and child that are equal.
-        scan: the stored table below the child, whose change has the changed keys.
-        scanned: the key's columns in that scan, in the order of ``on``.
-        is_declared: a foreign key is declared along it.
-    """
-
-    parent: int
-    child: int
-    on: tuple[tuple[str, str], ...]
-    scan: Scan
-    scanned: tuple[str, ...]
-    name: str
-    reach: Reach = Reach.ALL
-    is_declared: bool = False
-
 
 @dataclass(frozen=True)
 class LookupTree(NaryOperator):
-    """``members[0]`` is the root.  ``kept_as``: where the rows to look up are kept, when they were computed before."""
+    """``members[0]`` is the root; members that are looked up by a left join come last.
+
+    Args:
+        predicates: conditions of the inner part.
+        kept_as: where the rows to look up are kept, when they were computed before.
+    """
 
     members: tuple[Operator, ...]
     lookups: tuple[Lookup, ...]
@@ -88,45 +60,99 @@ class LookupTree(NaryOperator):
             raise InternalError(f"every member but the root needs one lookup: {[str(e.name) for e in self.lookups]}")
 
     @cached_property
-    def join(self) -> Join:
-        return Join(self.members, self.predicates)
+    def inner(self) -> tuple[Operator, ...]:
+        """The root and the members that inner joins look up."""
+        return (self.members[0], *(self.members[e.child] for e in self.lookups if not e.keeps))
+
+    @cached_property
+    def join(self) -> Operator:
+        """The same as joins."""
+        joined: Operator = Join(self.inner, self.predicates) if len(self.inner) > 1 else self.members[0]
+        for lookup in self.lookups:
+            if lookup.keeps:
+                joined = LeftJoin(joined, self.members[lookup.child], lookup.condition)
+        return joined
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return self.join.columns
+        return tuple(c for m in self.members for c in m.columns)
 
     def describe(self) -> str:
-        return "LookupTree " + ", ".join(f"{e.name} reach {e.reach.value}" for e in self.lookups)
+        kinds = ((e, "left " if e.keeps else "") for e in self.lookups)
+        return "LookupTree " + ", ".join(f"{left}{e.name} reach {e.reach.value}" for e, left in kinds)
 
     def post(self, ctx: DeltaContext) -> Operator:
         return ctx.post_of(self.join)
 
     def pre(self, ctx: DeltaContext) -> Operator:
-        return self.join.pre(ctx)
+        """Of left joins what the change undoes: what rows of NULLs there were is known already."""
+        from dbt_ivm.delta.weights import minus
+
+        change = ctx.delta_of(self)
+        if change is None or len(self.inner) == len(self.members):
+            return self.join.pre(ctx)
+        return minus(ctx.post_of(self), change)
 
     def delta(self, ctx: DeltaContext) -> Operator | None:
         """The rows to look up, joined with every table as each of them must see it."""
+        from dbt_ivm.delta.seen import meets, seen_by_inner, seen_by_left
+
         rows = self.looked_up(ctx, 0)
         if rows is None:
             return None
         only_after = self._only_adds(ctx)
-        members = [_renamed(rows, {names.WEIGHT: names.hidden("weight", 1)})]
-        conditions: list[exp.Expr] = []
-        product: exp.Expr = col(names.hidden("weight", 1))
-        for number, member in enumerate(self.members[1:], 2):
-            change = ctx.delta_of(member)
-            if change is None or only_after:
-                members.append(ctx.post_of(member))
+        weights = [names.hidden("weight", number) for number, _ in enumerate(self.members, 1)]
+        joined: Operator = _renamed(rows, {names.WEIGHT: weights[0]})
+        product: exp.Expr = col(weights[0])
+        inner, conditions = [joined], list(self.predicates)
+        for lookup in self.lookups:
+            if lookup.keeps:
                 continue
-            weight, old = names.hidden("weight", number), names.hidden("old", number)
-            members.append(_as_seen(ctx.post_of(member), change, weight, old))
-            is_current = exp.EQ(this=col(old), expression=exp.Literal.number(0))
-            is_before = exp.EQ(this=col(names.SIDE), expression=_number(BEFORE))
-            conditions.append(exp.Paren(this=exp.Or(this=is_current, expression=is_before)))
-            product = exp.Mul(this=product, expression=col(weight))
-        joined = Join(tuple(members), (*self.predicates, *conditions))
+            member, number = self.members[lookup.child], lookup.child
+            if only_after or ctx.delta_of(member) is None:
+                inner.append(ctx.post_of(member))
+                continue
+            side = names.hidden("side", number + 1)
+            inner.append(seen_by_inner(ctx, member, weights[number], side))
+            conditions.append(meets(side))
+            product = exp.Mul(this=product, expression=col(weights[number]))
+        joined = Join(tuple(inner), tuple(conditions)) if len(inner) > 1 else joined
+        for lookup in self.lookups:
+            if not lookup.keeps:
+                continue
+            member, number = self.members[lookup.child], lookup.child
+            is_whole = only_after or ctx.delta_of(member) is None
+            side = "" if is_whole else names.hidden("side", number + 1)
+            wanted = self._wanted(ctx, lookup)
+            right = seen_by_left(ctx, lookup, member, wanted, weights[number], side)
+            joined = LeftJoin(joined, right, lookup.condition if is_whole else (*lookup.condition, meets(side)))
+            if not is_whole:
+                weight = exp.Coalesce(this=col(weights[number]), expressions=[exp.Literal.number(1)])
+                product = exp.Mul(this=product, expression=weight)
         values = tuple(Projection(n, col(n)) for n in self.value_names)
         return Project(joined, (*values, Projection(names.WEIGHT, product)))
+
+    def _wanted(self, ctx: DeltaContext, lookup: Lookup) -> Operator | None:
+        """All keys that the rows to look up have along an edge; None when finding them computes these rows again."""
+        from dbt_ivm.delta.touched import key_names, renaming
+        from dbt_ivm.delta.weights import sum_of
+
+        key, columns = key_names(lookup), tuple(p for p, _ in lookup.on)
+        comparable = all(are_comparable(self.types[p], self.types[c]) for p, c in lookup.on)
+        if lookup.parent != 0 or not comparable:
+            return None
+        if self.kept_as:
+            rows = self.looked_up(ctx, 0)
+            return None if rows is None else Aggregate(Project(rows, renaming(columns, key)), key)
+        touched = self._touched_below(ctx, 0)
+        if any(edge.child != lookup.child for edge, _ in touched):
+            return None
+        change = ctx.delta_of(self.members[0])
+        parts = [keys for _, keys in touched]
+        if change is not None:
+            parts.append(Project(change, renaming(columns, key)))
+        found = sum_of(parts)
+        return None if found is None else Aggregate(found, key)
 
     def looked_up(self, ctx: DeltaContext, position: int) -> Operator | None:
         """The extended change of a member; the root's is read from where it is kept when it is."""
@@ -159,6 +185,9 @@ class LookupTree(NaryOperator):
 
     def touched(self, ctx: DeltaContext, lookup: Lookup) -> Operator | None:
         """Keys of the child that unchanged rows of the parent may reference and that look different now."""
+        return ctx.once((id(self), "touched", lookup.child), self, lambda: self._touched(ctx, lookup))
+
+    def _touched(self, ctx: DeltaContext, lookup: Lookup) -> Operator | None:
         from dbt_ivm.delta.touched import key_names, reached_keys, renaming
         from dbt_ivm.delta.weights import sum_of
 
@@ -170,13 +199,17 @@ class LookupTree(NaryOperator):
         found = sum_of(parts)
         return None if found is None else Aggregate(found, key)
 
-    def _referencing(self, ctx: DeltaContext, position: int) -> Operator | None:
-        """Unc ⋉ touched, weighted: rows after the change that reference a touched key, without the inserted ones."""
-        touched = [
+    def _touched_below(self, ctx: DeltaContext, position: int) -> list[tuple[Lookup, Operator]]:
+        """The lookups from a member that have touched keys, with these."""
+        return [
             (lookup, keys)
             for lookup in self.lookups
             if lookup.parent == position and (keys := self.touched(ctx, lookup)) is not None
         ]
+
+    def _referencing(self, ctx: DeltaContext, position: int) -> Operator | None:
+        """Unc ⋉ touched, weighted: rows after the change that reference a touched key, without the inserted ones."""
+        touched = self._touched_below(ctx, position)
         if not touched:
             return None
         rows = self._unchanged(ctx, position)
@@ -204,15 +237,6 @@ class LookupTree(NaryOperator):
         """Whether every row to look up sees the tables after the change."""
         root = self.members[0]
         return self._referencing(ctx, 0) is None and ctx.only_adds(root)
-
-
-def _as_seen(after: Operator, change: Operator, weight: str, old: str) -> Operator:
-    """Post for every row, and −Δ for those that see the table before the change."""
-    from dbt_ivm.delta.weights import weighted
-
-    now = with_column(weighted(after), old, exp.Literal.number(0))
-    before = with_column(weighted(change, -1), old, exp.Literal.number(1))
-    return _renamed(UnionAll((now, before)), {names.WEIGHT: weight})
 
 
 def with_column(rows: Operator, name: str, value: exp.Expr) -> Operator:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
+from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.errors import InternalError
 from dbt_ivm.operators.base import Column, LeafOperator, Linearity, Operator
 from dbt_ivm.operators.scan import Field
@@ -22,11 +23,15 @@ TextRow = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class ScanValues(LeafOperator):
-    """``rows`` have a text per field; ``what`` they are, for explain."""
+    """``rows`` have a text per field; ``what`` they are, for explain; ``of`` the table of their texts and its version.
+
+    A column of type char(n) compares differently from other texts, and only its table knows that it is one.
+    """
 
     fields: tuple[Field, ...]
     rows: tuple[TextRow, ...]
     what: str
+    of: tuple[RelationName, int | None] | None = None
 
     linearity: ClassVar[Linearity] = Linearity.LEAF
 

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from dataclasses import replace
 
-from sqlglot import exp
-
+from dbt_ivm.analysis.never_null import never_null_in
 from dbt_ivm.nodes import conjuncts
-from dbt_ivm.operators import Filter, FullJoin, Join, LeftJoin, Operator, Project, references
+from dbt_ivm.operators import Filter, FullJoin, Join, LeftJoin, Operator, Project
 from dbt_ivm.operators.bottom_up import bottom_up
-
-#: Comparisons that are not true when one side is NULL.
-STRICT = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Like, exp.ILike, exp.Between)
-#: Expressions that are NULL when a column in them is.
-CARRIED = (exp.Column, exp.Literal, exp.Paren, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Cast)
 
 
 def simplify_outer_joins(plan: Operator) -> Operator:
@@ -23,6 +18,7 @@ def simplify_outer_joins(plan: Operator) -> Operator:
 
         Filter r.x > 5 (LeftJoin (l, r))    →   Filter r.x > 5 (Join (l, r))
         Filter l.x = 1 (FullJoin (l, r))    →   Filter l.x = 1 (LeftJoin (l, r))
+        LeftJoin ON a.x = r.x (a, LeftJoin (l, r))  →   LeftJoin ON a.x = r.x (a, Join (l, r))
 
     Inner joins need one branch per changed table and no look at rows without a match; keys are read off them.
     """
@@ -37,42 +33,32 @@ def simplify_outer_joins(plan: Operator) -> Operator:
             members = tuple(_simplified(m, known) for m in operator.members)
             same = all(new is old for new, old in zip(members, operator.members, strict=True))
             return operator if same else Join(members, operator.predicates)
+        if isinstance(operator, LeftJoin):  # rows of the right side that cannot match are not in the result
+            known = {n for p in operator.predicates for n in never_null_in(p)}
+            right = _simplified(operator.right, known)
+            return operator if right is operator.right else replace(operator, right=right)
         return operator
 
     return bottom_up(plan, rule)
 
 
-def never_null_in(condition: exp.Expr) -> set[str]:
-    """Columns that are not NULL in any row that meets the condition."""
-    if isinstance(condition, exp.Paren):
-        return never_null_in(condition.this)
-    if isinstance(condition, exp.And):
-        return never_null_in(condition.this) | never_null_in(condition.expression)
-    if isinstance(condition, exp.Not) and isinstance(condition.this, exp.Is):
-        inside = condition.this
-        return _carried(inside.this) if isinstance(inside.expression, exp.Null) else set()
-    if isinstance(condition, exp.In) and condition.expressions:
-        return _carried(condition.this)
-    if isinstance(condition, exp.Between):
-        return _carried(condition.this)
-    if isinstance(condition, STRICT):
-        return _carried(condition.this) | _carried(condition.expression)
-    return set()
-
-
-def _carried(expression: exp.Expr) -> set[str]:
-    """Columns without which the expression is NULL."""
-    simple = all(isinstance(n, (*CARRIED, exp.Identifier, exp.DataType)) for n in expression.walk())
-    return set(references(expression)) if simple else set()
-
-
 def _simplified(plan: Operator, known: set[str]) -> Operator:
-    if isinstance(plan, Project) and known:
+    """The plan, whose rows with a NULL in a known column are dropped above it."""
+    if not known:
+        return plan
+    if isinstance(plan, Project):
         below = {p.expression.name for p in plan.projections if p.name in known and p.is_reference}
         simpler = _simplified(plan.input, below)
         return plan if simpler is plan.input else plan.with_inputs((simpler,))
-    if isinstance(plan, LeftJoin) and known & set(plan.right.column_names):
-        return Join((plan.left, plan.right), plan.predicates)
+    if isinstance(plan, Join):
+        members = tuple(_simplified(m, known & set(m.column_names)) for m in plan.members)
+        same = all(new is old for new, old in zip(members, plan.members, strict=True))
+        return plan if same else Join(members, plan.predicates)
+    if isinstance(plan, LeftJoin):
+        if known & set(plan.right.column_names):
+            return Join((plan.left, plan.right), plan.predicates)
+        left = _simplified(plan.left, known)
+        return plan if left is plan.left else LeftJoin(left, plan.right, plan.predicates)
     if isinstance(plan, FullJoin):
         has_left, has_right = (bool(known & set(side.column_names)) for side in plan.inputs)
         if has_left and has_right:

@@ -16,7 +16,7 @@ from functools import partial
 from dbt_ivm.analysis.join_graph import base_of
 from dbt_ivm.analysis.scans import scans_of
 from dbt_ivm.catalog.relation_name import RelationName
-from dbt_ivm.delta.carried import CarriedChange, fetch_statement, is_carried
+from dbt_ivm.delta.carried import CarriedChange, fetch_statement, is_carried, is_exact
 from dbt_ivm.delta.kept import KeptChange, used_twice
 from dbt_ivm.delta.weights import net
 from dbt_ivm.optimizer.contract_lookups import tree_name
@@ -69,7 +69,8 @@ def carried_sources(ctx: ApplyContext, keeping: Keeping) -> tuple[list[Step], Ap
     rows = keeping.known.carried
     if rows is None:
         return [step], ctx
-    carried = {change.source: CarriedChange(change, rows[change.source]) for change in changes}
+    exact = [change for change in changes if is_exact(rows[change.source])]
+    carried = {change.source: CarriedChange(change, rows[change.source]) for change in exact}
     adding = frozenset(source for source, change in carried.items() if change.adds_only)
     insert_only = ctx.insert_only | adding
     return [step], replace(ctx, deltas=ctx.deltas.keeping(carried, insert_only), insert_only=insert_only)
@@ -136,7 +137,13 @@ def checked_references(ctx: ApplyContext, keeping: Keeping) -> tuple[list[Step],
 
 def edge_statuses(ctx: ApplyContext) -> tuple[EdgeStatus, ...]:
     return tuple(
-        edge_status(edge.name, ctx.foreign_keys, ctx.state.dangling.get(edge.name), ctx.references.get(edge.name))
+        edge_status(
+            edge.name,
+            ctx.foreign_keys,
+            ctx.state.dangling.get(edge.name),
+            ctx.references.get(edge.name),
+            edge.lookup.is_partial,
+        )
         for edge in declared_edges(ctx.root)
     )
 

@@ -3,6 +3,7 @@
     mode     before the refresh              reach of changed keys    looked at before the commit
     off      –                               ALL                      –
     trust    –                               REPLACED                 –
+    trust    partial (auxiliary/subtrees.py) ALL                      –
     verify   no row dangled (counted)        REMOVED                  references.py
     verify   rows dangled, or not counted    ALL                      references.py
 
@@ -54,12 +55,14 @@ class EdgeFacts:
         replaced: keys removed and inserted in one window, for which the FK-Guard does not hold.
         doubled: inserted keys that more than one row has.
         example: one row that references nothing.
+        is_once: no key that is looked up was or is a key of several rows.
     """
 
     dangling: int = 0
     replaced: int = 0
     doubled: int = 0
     example: str = ""
+    is_once: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,8 +84,8 @@ def first_reach(edge: Edge, mode: str, dangling: Mapping[str, int]) -> Reach:
     """How far the changed keys behind an edge reach."""
     if edge.foreign_key is None or mode == OFF:
         return Reach.ALL
-    if mode == TRUST:
-        return Reach.REPLACED
+    if mode == TRUST:  # a partial one is nothing that the user could have asked to be trusted
+        return Reach.ALL if edge.foreign_key.is_partial else Reach.REPLACED
     return Reach.REMOVED if dangling.get(edge.name) == 0 else Reach.ALL
 
 
@@ -96,20 +99,30 @@ def dangling_after(before: Mapping[str, int], names: Iterable[str], facts: Mappi
     return {n: before.get(n, 0) + (facts[n].dangling if n in facts else 0) for n in known}
 
 
-def edge_status(name: str, mode: str, dangling: int | None, facts: EdgeFacts | None) -> EdgeStatus:
+def edge_status(
+    name: str, mode: str, dangling: int | None, facts: EdgeFacts | None, is_partial: bool = False
+) -> EdgeStatus:
     """
+    Args:
+        is_partial: rows that reference nothing do not tell that a declared key is broken.
+
     >>> edge_status("a(x) -> b(y)", "verify", 0, EdgeFacts(replaced=3)).status
     'touched 3'
     >>> edge_status("a(x) -> b(y)", "verify", 2, EdgeFacts(2, example='{"x":7}')).status
     'violated 2, e.g. {"x":7}'
     >>> edge_status("a(x) -> b(y)", "verify", 0, None)
     EdgeStatus(edge='a(x) -> b(y)', status='holds', touched=0, is_violated=False)
+    >>> edge_status("a(x) -> b(y)", "verify", 2, None, is_partial=True).status
+    '2 rows meet none'
     """
     if mode != VERIFY:
-        return EdgeStatus(name, "trusted" if mode == TRUST else "off")
+        trusted = "not trusted" if is_partial else "trusted"
+        return EdgeStatus(name, trusted if mode == TRUST else "off")
     if dangling is None and facts is None:
         return EdgeStatus(name, "not checked")
     facts = facts or EdgeFacts()
+    if dangling and is_partial:
+        return EdgeStatus(name, f"{dangling} rows meet none", facts.replaced)
     if dangling:
         example = f", e.g. {facts.example}" if facts.example else ""
         return EdgeStatus(name, f"violated {dangling}{example}", facts.replaced, True)
@@ -123,7 +136,7 @@ def not_used(tables: Iterable[Table], used: Iterable[str]) -> list[EdgeStatus]:
     known = {name.split(" #")[0].lower() for name in used}
     found = []
     for table in tables:
-        for key in table.foreign_keys:
+        for key in (k for k in table.foreign_keys if not k.stands_for):
             edge = f"{table.name}({', '.join(key.columns)}) -> {key.to}({', '.join(key.to_columns)})"
             if edge.lower() not in known:
                 found.append(EdgeStatus(edge, "not used"))

@@ -9,13 +9,16 @@ from typing import Any
 from dbt_ivm.errors import UserError
 from dbt_ivm.optimizer import RULES
 
+#: ``auxiliary``: every looked-up table that looks up others is kept with them (auxiliary/subtrees.py).
+SUBTREES = "subtrees"
+
 CHOICES: dict[str, tuple[str, ...]] = {
     "refresh": ("auto", "incremental", "strict", "full"),
     "foreign_keys": ("verify", "trust", "off"),
     "on_key_violation": ("degrade", "error"),
     "float_sums": ("exact", "fast"),
     "apply": ("auto", "merge", "log"),
-    "auxiliary": ("auto", "off"),
+    "auxiliary": ("auto", "off", SUBTREES),
 }
 #: Options that are a list of words.
 LISTS: dict[str, tuple[str, ...]] = {"rules_off": tuple(sorted(rule.__name__ for rule in RULES))}

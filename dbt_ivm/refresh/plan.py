@@ -56,6 +56,8 @@ class Target:
 
 @dataclass(frozen=True)
 class RefreshPlan:
+    """``auxiliary`` are the plans of views that are refreshed before, shown with it."""
+
     schema_version: int
     strategy: str
     reason: str
@@ -71,6 +73,7 @@ class RefreshPlan:
     context: ApplyContext | None = None
     commit: State | None = None
     edges: tuple[EdgeStatus, ...] = ()
+    auxiliary: tuple[RefreshPlan, ...] = ()
 
     @property
     def view_plan(self) -> str:
@@ -88,6 +91,8 @@ class RefreshPlan:
             "steps": [{"kind": s.kind, "purpose": s.purpose, "sql": s.sql} for s in self.steps],
             "notes": list(self.notes),
         }
+        if self.auxiliary:
+            document["auxiliary"] = [json.loads(plan.to_json()) for plan in self.auxiliary]
         return json.dumps(document, indent=2, sort_keys=True)
 
     def explain(self) -> str:
@@ -102,6 +107,7 @@ class RefreshPlan:
             parts.append("delta plan\n" + _indented(self.delta_plan))
         for number, step in enumerate(self.steps, 1):
             parts.append(f"statement {number}: {step.purpose}\n" + _indented(step.sql))
+        parts += [f"auxiliary view, refreshed before: {a.storage}\n" + _indented(a.explain()) for a in self.auxiliary]
         return "\n\n".join(parts) + "\n"
 
 
@@ -160,6 +166,7 @@ def plan_refresh(
         context=ctx,
         commit=applied.state or ctx.state,
         edges=edge_statuses(ctx),
+        notes=(*base.notes, *([ctx.verdict.note] if ctx.verdict.note else [])),
     )
 
 

@@ -19,9 +19,10 @@ from sqlglot import exp
 
 from dbt_ivm import names, nodes
 from dbt_ivm.delta.context import DeltaContext
-from dbt_ivm.delta.touched import inserted_keys, is_known, key_names, renaming, replaced_keys, rows_with
+from dbt_ivm.delta.touched import inserted_keys, is_known, is_replaced, key_names, renaming, replaced_keys, rows_with
 from dbt_ivm.operators import Aggregate, Filter, Lookup, Measure, Operator, Project, Projection, UnionAll, col
-from dbt_ivm.operators.lookup_tree import AFTER, BEFORE, with_column
+from dbt_ivm.operators.lookup import AFTER, BEFORE
+from dbt_ivm.operators.lookup_tree import with_column
 from dbt_ivm.refresh.foreign_keys import DeclaredEdge, EdgeFacts
 from dbt_ivm.render.merge import case, coalesce, equal, number
 from dbt_ivm.render.query import render_side_by_side, sql_text
@@ -30,7 +31,7 @@ from dbt_ivm.render.query import render_side_by_side, sql_text
 ROWS_AFTER, ROWS_BEFORE, REFERENCED, CHANGED = (
     f"{names.PREFIX}{name}" for name in ("rows_after", "rows_before", "referenced", "changed")
 )
-FACTS = ("dangling", "replaced", "doubled")
+FACTS = ("dangling", "replaced", "doubled", "repeated")
 
 
 def reference_queries(
@@ -61,10 +62,11 @@ def read_references(
     """What that row says, and what the planner knew without it."""
 
     def facts(position: int, edge: DeclaredEdge) -> EdgeFacts:
-        dangling, replaced, doubled = (int(row.get(f"{fact}_{position}") or 0) for fact in FACTS)
+        dangling, replaced, doubled, repeated = (int(row.get(f"{fact}_{position}") or 0) for fact in FACTS)
         known = replaced_keys(deltas, edge.lookup)
         replaced = known if isinstance(known, int) else replaced
-        return EdgeFacts(dangling, replaced, doubled, str(row.get(f"example_{position}") or ""))
+        is_once = f"repeated_{position}" in row and repeated == 0
+        return EdgeFacts(dangling, replaced, doubled, str(row.get(f"example_{position}") or ""), is_once)
 
     return {edge.name: facts(position, edge) for position, edge in enumerate(edges, 1)}
 
@@ -117,13 +119,16 @@ def _measures(lookup: Lookup, position: int) -> tuple[Measure, ...]:
     dangling = exp.Add(
         this=case(none_after, col(ROWS_AFTER), number(0)), expression=case(none_before, col(ROWS_BEFORE), number(0))
     )
-    replaced = exp.and_(is_less(col(names.LOW), number(0)), is_less(number(0), col(names.HIGH)))
+    replaced = is_replaced()
     doubled = exp.and_(is_less(number(0), col(names.LOW)), is_less(number(1), col(REFERENCED)))
+    is_wanted = exp.or_(*(exp.NEQ(this=col(n), expression=number(0)) for n in (ROWS_AFTER, ROWS_BEFORE)))
+    repeated = exp.and_(is_wanted, exp.or_(*(is_less(number(1), n.copy()) for n in (col(REFERENCED), had))))
     lost = exp.and_(none_after.copy(), is_less(number(0), col(ROWS_AFTER)))
     return (
         total(dangling, "dangling"),
         total(case(replaced, number(1), number(0)), "replaced"),
         total(case(doubled, number(1), number(0)), "doubled"),
+        total(case(repeated, number(1), number(0)), "repeated"),
         Measure(f"example_{position}", exp.Max(this=case(lost, _as_json(lookup))), "string"),
     )
 

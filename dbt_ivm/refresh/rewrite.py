@@ -30,11 +30,19 @@ def rewrite(
     data = _data(view, versions)
     if view.layout.shape is Shape.BAG:
         data, columns = numbered(data, columns), (*columns, names.ROW)
-    rows = exp.select(*(nodes.column(c) for c in columns)).from_(nodes.aliased(data, "d"))
+    rows = exp.select(*(_stored(view, c) for c in columns)).from_(nodes.aliased(data, "d"))
     rows = _with_bookkeeping(rows, nodes.null("string"), seq, names.DATA_PART)
     nulls = exp.select(*(exp.alias_(exp.Null(), c, quoted=True) for c in columns))
     last = _with_bookkeeping(nulls, exp.Literal.string(state), seq, names.STATE_PART)
     return f"{create_clause(storage, table)}\nAS\n{sql_text(exp.union(rows, last, distinct=False))}"
+
+
+def _stored(view: CompiledView, column: str) -> exp.Expr:
+    """Texts that rows are found by are strings: MERGE cannot resolve char(n), which Spark pads as it reads."""
+    value = nodes.column(column)
+    if column not in view.layout.identity or view.layout.types.get(column) != "string":
+        return value
+    return exp.alias_(nodes.cast(value, "string"), column, quoted=True)
 
 
 def preview(view: CompiledView, versions: Mapping[RelationName, int | None]) -> str:

@@ -92,7 +92,8 @@ class State:
             "reason": self.reason,
             "counts": self.counts.as_dict() if self.counts else None,
         }
-        return json.dumps(document, sort_keys=True)
+        # in a statement: Spark would put the value of a setting where it says ${name}
+        return json.dumps(document, sort_keys=True).replace("${", "\\u0024{")
 
     @staticmethod
     def from_metadata(text: str) -> State:

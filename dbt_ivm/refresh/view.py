@@ -10,14 +10,17 @@ from functools import cached_property, lru_cache
 from sqlglot import exp
 
 from dbt_ivm import names, nodes
+from dbt_ivm.auxiliary.subtrees import split_subtrees
+from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog, Table
 from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.lower import lower
 from dbt_ivm.frontend.settle_ties import settle_ties
+from dbt_ivm.names import AUXILIARY_SUFFIX
 from dbt_ivm.operators import Operator, Scan
-from dbt_ivm.optimizer import EARLY_RULES, RULES, Rule, apply_rule, prune_columns
+from dbt_ivm.optimizer import EARLY_RULES, RULES, Rule, apply_rule, contract_lookups, net_supplements, prune_columns
 from dbt_ivm.refresh.foreign_keys import VERIFY
-from dbt_ivm.refresh.options import Options
+from dbt_ivm.refresh.options import SUBTREES, Options
 from dbt_ivm.storage.layout import Layout, Shape, choose_layout, opaque_layout
 from dbt_ivm.storage.live_rows import STORED, from_live_rows
 
@@ -29,7 +32,17 @@ MOST_COMPILED = 256
 
 
 @dataclass(frozen=True)
+class Auxiliary:
+    """A part of a view that is kept as a view of its own, in a storage table of that name."""
+
+    name: RelationName
+    view: CompiledView
+
+
+@dataclass(frozen=True)
 class CompiledView:
+    """``auxiliary`` are refreshed before it, in this order."""
+
     sql: str
     plan: Operator | None
     layout: Layout
@@ -38,6 +51,7 @@ class CompiledView:
     notes: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = RULES
     foreign_keys: str = VERIFY
+    auxiliary: tuple[Auxiliary, ...] = ()
 
     @property
     def is_opaque(self) -> bool:
@@ -69,6 +83,8 @@ class CompiledView:
             "facade": [str(p) for p in self.layout.facade],
             "filter": self.layout.facade_filter.sql(dialect="spark") if self.layout.facade_filter else "",
         }
+        if self.auxiliary:
+            parts["auxiliary"] = [a.view.fingerprint for a in self.auxiliary]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
     def facade_select(
@@ -90,7 +106,7 @@ class CompiledView:
         for projection in self.layout.facade:
             name, kind = shown.get(projection.name, (projection.name, ""))
             value = projection.expression.copy()
-            if kind and not projection.is_reference:
+            if kind and not projection.is_reference and "struct<" not in kind:  # a struct's text may be cut short
                 value = nodes.cast(value, kind)
             select.select(exp.alias_(value, nodes.name(name)), copy=False)
         if live:
@@ -121,12 +137,14 @@ def compile_view(
     visible: tuple[str, ...] = (),
     distrusted: tuple[str, ...] = (),
     rules: tuple[Rule, ...] = RULES,
+    facade: RelationName | None = None,
 ) -> CompiledView:
     """Text and facts in, compiled view out; no I/O, so the same arguments are compiled once per process.
 
     Args:
         visible: the query's output columns, needed only when the query cannot be lowered.
         distrusted: declared keys found violated, as ``table (columns)``; they are not used.
+        facade: the model's own name, after which parts that are kept apart are named; without it none are.
     """
     rules = tuple(r for r in rules if r.__name__ not in options.rules_off)
     catalog = Catalog.of(_without_keys(r, distrusted) if isinstance(r, Table) else r for r in catalog.relations)
@@ -140,10 +158,37 @@ def compile_view(
     plan = lowered.plan
     for rule in EARLY_RULES:
         plan = apply_rule(plan, rule, rules)
-    layout = choose_layout(plan, lowered.tables, options.float_sums == "fast")
+    layout = choose_layout(plan, lowered.tables, options.float_sums == "fast", net_supplements in rules)
     assert layout.rows is not None
-    layout = replace(layout, rows=settle_ties(apply_rule(layout.rows, prune_columns, rules)))
-    return CompiledView(sql, plan, layout, lowered.tables, None, lowered.notes, rules, options.foreign_keys)
+    layout = replace(layout, rows=apply_rule(layout.rows, prune_columns, rules))
+    tables, auxiliary = lowered.tables, tuple[Auxiliary, ...]()
+    if options.auxiliary == SUBTREES and facade is not None and contract_lookups in rules:
+        layout, tables, auxiliary = _with_subtrees(layout, tables, options, rules, facade)
+    assert layout.rows is not None
+    layout = replace(layout, rows=settle_ties(layout.rows))
+    return CompiledView(sql, plan, layout, tables, None, lowered.notes, rules, options.foreign_keys, auxiliary)
+
+
+def _with_subtrees(
+    layout: Layout, tables: tuple[Table, ...], options: Options, rules: tuple[Rule, ...], facade: RelationName
+) -> tuple[Layout, tuple[Table, ...], tuple[Auxiliary, ...]]:
+    """The stored rows over subtrees that are kept apart."""
+    assert layout.rows is not None
+    first = facade.sibling(facade.name + AUXILIARY_SUFFIX)
+    # a row without a match in a partial subtree hides whether the user's own key holds
+    reports = options.foreign_keys == VERIFY and options.on_key_violation == "error"
+    split = split_subtrees(layout.rows, tables, first, lambda p: apply_rule(p, prune_columns, rules), not reports)
+    auxiliary = []
+    for subtree in split.subtrees:
+        own = choose_layout(subtree.rows, subtree.tables)
+        if own.identity != subtree.identity or own.rows is None:
+            return layout, tables, ()  # another key than the edge's identifies the rows
+        own = replace(own, rows=apply_rule(own.rows, prune_columns, rules))
+        view = CompiledView("", subtree.rows, own, subtree.tables, rules=rules, foreign_keys=options.foreign_keys)
+        auxiliary.append(Auxiliary(subtree.table.name, view))
+    read = {t.name for t in split.tables}
+    relied_on = tuple((name, key) for name, key in layout.relied_on if name in read)
+    return replace(layout, rows=split.rows, relied_on=relied_on), split.tables, tuple(auxiliary)
 
 
 def _without_keys(table: Table, distrusted: tuple[str, ...]) -> Table:

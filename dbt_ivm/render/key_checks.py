@@ -89,7 +89,7 @@ def known_keys(table: Table, keys: tuple[str, ...], rows: Sequence[Mapping[str, 
     """
     fields = tuple(Field(k, k, table.column(k).type) for k in keys)
     found = tuple(sorted((tuple(json.loads(row[KEY])) for row in rows), key=repr))
-    return ScanValues(fields, found, f"Replaced keys of {table.name}") if found else None
+    return ScanValues(fields, found, f"Replaced keys of {table.name}", (table.name, None)) if found else None
 
 
 def referenced(

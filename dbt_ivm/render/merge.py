@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from dbt_ivm import nodes
 from dbt_ivm.catalog.relation_name import RelationName
+from dbt_ivm.comparable import same
 
 TARGET, SOURCE = "t", "s"
 
@@ -30,8 +31,20 @@ def null_safe_equal(left: exp.Expr, right: exp.Expr) -> exp.Expr:
     return exp.NullSafeEQ(this=left, expression=right)
 
 
-def differs(left: exp.Expr, right: exp.Expr) -> exp.Expr:
-    return exp.Not(this=exp.Paren(this=null_safe_equal(left, right)))
+def differs(left: exp.Expr, right: exp.Expr, kind: str) -> exp.Expr:
+    """Whether two values of a type are not exactly the same."""
+    return exp.Not(this=exp.Paren(this=same(left, right, kind)))
+
+
+def same_key(key: str, kind: str) -> exp.Expr:
+    """Whether target and source have the same value of a key column, as SQL compares keys.
+
+    Delta's MERGE cannot resolve a comparison of two columns of type char(n), which Spark pads; a cast text is not
+    padded again.  The planner takes char(n) for a string.
+    """
+    if kind == "string":
+        return null_safe_equal(target(key), nodes.cast(source(key), "string"))
+    return same(target(key), source(key), kind, exact=False)
 
 
 def case(condition: exp.Expr, then: exp.Expr, otherwise: exp.Expr | None = None) -> exp.Expr:

@@ -10,6 +10,8 @@ from typing import Any
 from sqlglot import exp
 
 from dbt_ivm import names, nodes
+from dbt_ivm.catalog.relation_name import RelationName
+from dbt_ivm.comparable import same
 from dbt_ivm.dialect import SparkFour
 from dbt_ivm.errors import InternalError
 from dbt_ivm.operators import (
@@ -186,10 +188,7 @@ class Renderer:
 
     def scan(self, plan: Scan) -> Block:
         alias = self.alias("t")
-        table = plan.source.table()
-        if plan.version is not None:
-            literal = exp.Literal.number(plan.version)
-            table.set("version", exp.Version(this="VERSION", expression=literal, kind="AS OF"))
+        table = _pinned(plan.source, plan.version)
         outputs: dict[str, exp.Expr] = {f.name: _qualified(f.column, alias) for f in plan.fields}
         if plan.live:
             columns = dict.fromkeys(f.column for f in plan.fields)
@@ -236,8 +235,20 @@ class Renderer:
         tuples = [exp.Tuple(expressions=[_text_literal(value) for value in row]) for row in plan.rows]
         listed = exp.TableAlias(this=exp.to_identifier(alias), columns=[exp.to_identifier(c) for c in columns])
         outputs = {f.name: from_text(nodes.column(c, alias), f.type) for c, f in zip(columns, plan.fields, strict=True)}
-        rows = Block(outputs, (Source(alias, exp.Values(expressions=tuples, alias=listed), True),))
-        return self.closed(rows.select(), plan.column_names, "v", True)
+        rows: exp.Query = Block(outputs, (Source(alias, exp.Values(expressions=tuples, alias=listed), True),)).select()
+        if plan.of is not None and any(f.type == "string" for f in plan.fields):
+            rows = exp.union(self._none_of(plan, *plan.of), rows, distinct=False, copy=False)
+        return self.closed(rows, plan.column_names, "v", True)
+
+    def _none_of(self, plan: ScanValues, source: RelationName, version: int | None) -> exp.Select:
+        """No rows of the table: a union takes from its first branch that a column is of type char(n)."""
+        alias = self.alias("t")
+        table = _pinned(source, version)
+        table.set("alias", nodes.alias(alias))
+        columns = {
+            f.name: _qualified(f.column, alias) if f.type == "string" else nodes.null(f.type) for f in plan.fields
+        }
+        return Block(columns, (Source(alias, table),), (exp.false(),)).select()
 
     def one_row(self, plan: OneRow) -> Block:
         return Block({})
@@ -299,7 +310,7 @@ class Renderer:
         if not block.sources or block.side_joins:
             block = self.closed(block.select(), rows.column_names)
         source, columns = self.source_of(other, "k")
-        equal = [exp.NullSafeEQ(this=block.outputs[a].copy(), expression=columns[b].copy()) for a, b in on]
+        equal = [same(block.outputs[a].copy(), columns[b].copy(), rows.types[a], exact=False) for a, b in on]
         condition = exp.and_(*equal) if equal else exp.true()
         outputs = {**block.outputs, **columns} if keep_columns else block.outputs
         side = SideJoin(kind, source, condition)
@@ -417,6 +428,14 @@ def _aligned(member: Operator, wanted: tuple[str, ...]) -> Operator:
 
     pairs = zip(wanted, member.column_names, strict=True)
     return Project(member, tuple(Projection(new, col(old)) for new, old in pairs))
+
+
+def _pinned(source: RelationName, version: int | None) -> exp.Table:
+    table = source.table()
+    if version is not None:
+        literal = exp.Literal.number(version)
+        table.set("version", exp.Version(this="VERSION", expression=literal, kind="AS OF"))
+    return table
 
 
 def _text_literal(value: str | None) -> exp.Expr:

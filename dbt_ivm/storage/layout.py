@@ -17,11 +17,14 @@ from sqlglot import exp
 
 from dbt_ivm import names
 from dbt_ivm.analysis.identity import identify
+from dbt_ivm.analysis.outer_join_view import carrying, outer_join_view
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Key, Table
+from dbt_ivm.comparable import is_comparable
 from dbt_ivm.nodes import replace_columns
 from dbt_ivm.operators import Aggregate, Filter, Operator, Project, Projection, col
 from dbt_ivm.storage.measures import StoredMeasures, store_measures
+from dbt_ivm.types import is_storable
 
 #: Names that can be listed in a table property.
 SIMPLE_NAME = re.compile(r"\w+$")
@@ -53,10 +56,16 @@ class Layout:
         return self.rows.column_names if self.rows is not None else tuple(p.name for p in self.facade)
 
     @property
+    def types(self) -> dict[str, str]:
+        """Types of the stored columns, as far as they are known."""
+        return self.rows.types if self.rows is not None else {}
+
+    @property
     def can_log(self) -> bool:
         """Whether stored rows have an identity that tombstones can name."""
         keyed = self.shape in (Shape.KEYED, Shape.GROUPS, Shape.RECOMPUTED)
-        return keyed and bool(self.identity) and all(SIMPLE_NAME.match(c) for c in self.identity)
+        plain = all(SIMPLE_NAME.match(c) and is_comparable(self.types[c]) for c in self.identity)
+        return keyed and bool(self.identity) and plain
 
     @property
     def payload(self) -> tuple[str, ...]:
@@ -72,24 +81,47 @@ def opaque_layout(visible: tuple[str, ...]) -> Layout:
     return Layout(Shape.OPAQUE, None, (), tuple(Projection(n, col(n)) for n in visible))
 
 
-def choose_layout(plan: Operator, tables: tuple[Table, ...], fast_float_sums: bool = False) -> Layout:
+def choose_layout(
+    plan: Operator, tables: tuple[Table, ...], fast_float_sums: bool = False, supplements: bool = False
+) -> Layout:
+    """
+    Args:
+        supplements: whether rows also tell which of them outer joins match by what (optimizer/net_supplements.py).
+    """
     root = _peel(plan)
     if root is not None:
-        return _groups(root, fast_float_sums)
-    identified = identify(plan, tables)
-    if identified is None:
+        groups = _groups(root, fast_float_sums)
+        if _is_storable(groups):
+            return groups
+    joined = outer_join_view(plan) if supplements else None
+    tells = joined is not None and not joined.unsupported
+    identified = identify(plan, tables, marks=tells)
+    if identified is None or not all(is_storable(c.type) for c in identified.plan.columns):
         facade = tuple(Projection(n, col(n)) for n in plan.column_names)
         return Layout(Shape.BAG, plan, (), facade)
-    hidden = [n for n in identified.plan.column_names if n not in plan.column_names]
+    rows = identified.plan
+    hidden = [n for n in rows.column_names if n not in plan.column_names]
     stored = {n: names.hidden("key", i) for i, n in enumerate(hidden, 1)}
-    projections = tuple(Projection(stored.get(n, n), col(n)) for n in identified.plan.column_names)
+    marked = outer_join_view(rows) if tells else None
+    if marked is not None:
+        known = rows.column_names
+        rows = carrying(rows, marked.told_by())
+        added = [n for n in rows.column_names if n not in known]
+        stored |= {n: names.hidden("matched", i) for i, n in enumerate(added, 1)}
+    projections = tuple(Projection(stored.get(n, n), col(n)) for n in rows.column_names)
     return Layout(
         Shape.KEYED,
-        Project(identified.plan, projections),
+        Project(rows, projections),
         tuple(stored.get(k, k) for k in identified.key),
         tuple(Projection(n, col(n)) for n in plan.column_names),
         relied_on=identified.relied_on,
     )
+
+
+def _is_storable(layout: Layout) -> bool:
+    """Delta stores no intervals and no collated strings; of groups with one, what the query makes of it."""
+    partials = layout.measures.partials if layout.measures is not None else ()
+    return all(is_storable(kind) for kind in (*layout.types.values(), *(p.type for p in partials)))
 
 
 @dataclass(frozen=True)

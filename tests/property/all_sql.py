@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.property.views import LITERALS, MENTIONS, Columns, ViewBuilder
+from tests.property.views import DECIMAL, LITERALS, MENTIONS, Columns, ViewBuilder
 
 #: Mentions of relations in one view, subqueries among them.
 MOST = MENTIONS + 1
 
 OVER_FRAMES = ("sum", "count", "max", "whole", "first_value")
-FRAMES = ("", "", " rows between 1 preceding and current row", " rows between unbounded preceding and 1 following")
+#: Frames that end or begin at the current row need no partition; the last is on both sides of it.
+FRAMES = (
+    "",
+    "",
+    " rows between 1 preceding and current row",
+    " rows between unbounded preceding and 1 preceding",
+    " rows between current row and unbounded following",
+    " rows between 1 following and 2 following",
+    " rows between unbounded preceding and 1 following",
+)
+#: How a column of ORDER BY is ordered.
+DIRECTIONS = ("", "", " desc", " nulls last", " desc nulls first")
 
 
 @dataclass
@@ -29,6 +40,11 @@ class AllSql(ViewBuilder):
         return sql
 
     def query(self, depth: int, wanted: list[str] | None = None) -> tuple[str, Columns]:
+        sql, columns = self.whole_query(depth, wanted)
+        return (self.limited(sql, columns) if self.chance(1) else sql), columns
+
+    def whole_query(self, depth: int, wanted: list[str] | None = None) -> tuple[str, Columns]:
+        """Without ORDER BY and LIMIT."""
         if depth > 0 and self.chance(3):
             left, columns = self.select(depth - 1, wanted)
             if all(t in LITERALS for _, t in columns):
@@ -38,11 +54,61 @@ class AllSql(ViewBuilder):
             return left, columns
         return self.select(depth, wanted)
 
+    def relation(self, depth: int) -> tuple[str, Columns]:
+        return self.pivoted() if depth > 0 and self.chance(1) else super().relation(depth)
+
+    def pivoted(self) -> tuple[str, Columns]:
+        """UNPIVOT of one or two columns, or PIVOT by one or two."""
+        rows, _ = self.table()
+        alias, table = f"r{self.aliases}", self.chance(5)
+        text = f"(SELECT {{}} FROM {rows}) "
+        known = [(f"{alias}.{n}", t) for n, t in next(s for s in self.sources if f".{s.name} " in rows).columns.items()]
+        if table:
+            kinds = [self.pick(sorted({t for _, t in known if t in LITERALS})) for _ in range(self.pick([1, 2]))]
+            made = [
+                [(f"c{i}{j}", self.of_type(known, t)) for i, t in enumerate(kinds)] for j in range(self.pick([2, 3]))
+            ]
+            listed = ", ".join(f"{e} AS {n}" for entry in made for n, e in entry)
+            kept, kind = self.pick(known)
+            entries = ", ".join(
+                (f"({', '.join(n for n, _ in entry)})" if len(entry) > 1 else entry[0][0]) + f" AS e{j}"
+                for j, entry in enumerate(made)
+            )
+            values = [f"v{i}" for i, _ in enumerate(kinds)]
+            target = f"({', '.join(values)})" if len(values) > 1 else values[0]
+            nulls = self.pick(["", "INCLUDE NULLS ", "EXCLUDE NULLS "])
+            text = text.format(f"{kept} AS k, {listed}") + f"UNPIVOT {nulls}({target} FOR n IN ({entries})) AS {alias}"
+            columns = [("k", kind), ("n", "string"), *zip(values, kinds, strict=True)]
+            return text, [(f"{alias}.{n}", t) for n, t in columns]
+        (kept, kind), (by, by_kind), (other, other_kind) = (
+            self.pick([c for c in known if c[1] in LITERALS]) for _ in range(3)
+        )
+        number = self.of_type(known, "int")
+        text = text.format(f"{kept} AS k, {by} AS b, {other} AS o, {number} AS x")
+        calls = [("sum(x)", "bigint", "s"), ("count(x)", "bigint", "n"), ("max(x)", "int", "m")][: self.pick([1, 2, 3])]
+        double = self.chance(5)
+        values = [f"({a}, {b})" if double else a for a in self.literals(by_kind) for b in self.literals(other_kind)[:2]]
+        values = list(dict.fromkeys(values))[:3]
+        named = ", ".join(f"{v} AS p{i}" for i, v in enumerate(values))
+        listed = ", ".join(f"{c} AS {n}" for c, _, n in calls)
+        text += f"PIVOT ({listed} FOR {'(b, o)' if double else 'b'} IN ({named})) AS {alias}"
+        columns = [("k", kind), *([] if double else [("o", other_kind)])]
+        for i, _ in enumerate(values):
+            columns += [(f"p{i}_{n}" if len(calls) > 1 else f"p{i}", t) for _, t, n in calls]
+        return text, [(f"{alias}.{n}", t) for n, t in columns]
+
+    def literals(self, kind: str) -> list[str]:
+        return [*LITERALS[kind][:2], "null"] if kind != DECIMAL else ["0.50", "null"]
+
     def from_clause(self, depth: int) -> tuple[str, Columns]:
         text, columns = self.relation(depth)
         for _ in range(self.pick([0, 1, 1, 2])):
             if self.aliases >= MOST:
                 break
+            if self.chance(2) and any(t in LITERALS for _, t in columns):
+                other, more = self.lateral(columns)
+                text, columns = f"{text}\n{other}", columns + more
+                continue
             other, more = self.relation(depth - 1)
             kind = self.pick(
                 ["JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"]
@@ -56,6 +122,9 @@ class AllSql(ViewBuilder):
                 text += f"\nCROSS JOIN {other}"
                 columns = columns + more
                 continue
+            if kind not in ("JOIN", "FULL JOIN") and self.aliases < MOST and self.chance(2):
+                side = [c for c in self.pick([columns, more]) if c[1] in LITERALS]
+                condition += f" AND {self.subquery_predicate(side)}" if side else ""
             text += f"\n{kind} {other} ON {condition}"
             columns = columns if kind in ("LEFT SEMI JOIN", "LEFT ANTI JOIN") else columns + more
         return text, columns
@@ -91,6 +160,57 @@ class AllSql(ViewBuilder):
         finally:
             self.plain = before
 
+    def lateral(self, outer: Columns) -> tuple[str, Columns]:
+        """LATERAL of rows, groups, one group, the first rows, of a window or of a union."""
+        outer = [(n, t) for n, t in outer if t in LITERALS]
+        text, columns = self.table()
+        connected = self.chance(9)
+        where = [self.connection(outer, columns)] if connected else []
+        if self.chance(4):
+            where.append(self.plain_predicate(columns + outer))
+        condition = f" WHERE {' AND '.join(where)}" if where else ""
+        value, kind = self.pick([c for c in columns if c[1] in LITERALS])
+        number, beside = self.of_type(columns, "int"), self.of_type(columns + outer, "int")
+        one = f"(case when {value} is null then 0 else 1 end)"
+        every = ", ".join(f"{n}{self.pick(['', ' desc'])}" for n, _ in columns)
+        source, made = f"FROM {text}{condition}", [("x", "int"), ("y", kind)]
+        apart = ["first", "first", "window"] if connected and where[0] != "true" else []  # per row outside
+        form = self.pick(["rows", "rows", "one", "one", "group", "distinct", "union", *apart])
+        if form == "rows":
+            query = f"SELECT {beside} AS x, {value} AS y {source}"
+        elif form == "one":
+            calls = [
+                f"max({number})",
+                f"sum({beside} + {one})",
+                f"coalesce(min({number}), 3)",
+                f"count({number})",
+                "count(*)",
+            ]
+            having = f" HAVING count(*) {self.pick(['> 1', '<> 1', '= 0'])}" if self.chance(2) else ""
+            query = f"SELECT {self.pick(calls)} AS x, {self.pick(calls)} AS y {source}{having}"
+            made = [("x", "bigint"), ("y", "bigint")]
+        elif form == "group":
+            query = f"SELECT sum({beside} + {one}) AS x, {value} AS y {source} GROUP BY {value}"
+            made = [("x", "bigint"), ("y", kind)]
+        elif form == "distinct":
+            query = f"SELECT DISTINCT {number} AS x, {value} AS y {source}"
+        elif form == "first":
+            offset = " OFFSET 1" if self.chance(2) else ""
+            query = f"SELECT {number} AS x, {value} AS y {source} ORDER BY {every} LIMIT {self.pick([1, 2])}{offset}"
+        elif form == "window":
+            query = f"SELECT rank() OVER (ORDER BY {value}) AS x, {value} AS y {source}"
+        else:
+            more, _ = self.select_without_subqueries(["int", kind])
+            word = self.pick(["UNION ALL", "UNION", "EXCEPT", "INTERSECT ALL"])
+            query = f"SELECT {number} AS x, {value} AS y {source} {word} {more} WHERE {self.plain_predicate(outer)}"
+        self.aliases += 1
+        alias = f"r{self.aliases}"
+        shown = [(f"{alias}.{n}", t) for n, t in made]
+        if self.chance(4):
+            on = self.pick(["true", "true", f"{alias}.x {self.pick(['=', '<', '<>'])} {self.of_type(outer, 'int')}"])
+            return f"LEFT JOIN LATERAL ({query}) AS {alias} ON {on}", shown
+        return f"CROSS JOIN LATERAL ({query}) AS {alias}", shown
+
     def subquery_predicate(self, columns: Columns) -> str:
         form = self.pick(["exists", "not exists", "in", "not in", "or", "compare", "mark"])
         if form in ("exists", "not exists"):
@@ -102,7 +222,8 @@ class AllSql(ViewBuilder):
             return f"({self.subquery_predicate(columns) if self.aliases < MOST else 'true'} or {self.plain_predicate(columns)})"
         if form == "mark":
             column, kind = self.pick(columns)
-            return f"coalesce({column} in ({self.inner(columns, kind)[0]}), {self.pick(['true', 'false'])})"
+            # where it is unknown Spark has false, as a value and negated, too
+            return f"coalesce({column} {self.pick(['in', 'not in'])} ({self.inner(columns, kind)[0]}), false)"
         column = self.of_type(columns, "int")
         return f"{column} {self.pick(['<', '>=', '='])} {self.scalar(columns)}"
 
@@ -118,6 +239,16 @@ class AllSql(ViewBuilder):
             where.append(self.plain_predicate(columns))
         value = self.of_type(columns, kind or "int")
         group = ""
+        if self.aliases < MOST and self.chance(2):  # over two levels
+            nested, more = self.table()
+            far = f"{self.connection(outer, more)} AND {self.connection(columns, more)}"
+            where.append(f"{self.pick(['', 'not '])}exists (SELECT 1 FROM {nested} WHERE {far})")
+        elif self.chance(1):
+            branch, _ = self.select_without_subqueries([kind or "int"])
+            word = self.pick(["UNION ALL", "EXCEPT", "INTERSECT"])
+            condition = f" WHERE {' AND '.join(where)}" if where else ""
+            text = f"{text}{condition} {word} {branch} WHERE {self.plain_predicate(outer)}"
+            return f"SELECT {value} AS x FROM {text}", [("x", kind or "int")]
         if self.chance(2) and kind != "int":
             known = [n for n, _ in columns]
             value = self.pick(known) if kind is None else value
@@ -159,14 +290,29 @@ class AllSql(ViewBuilder):
             ]
         )
         where = f" WHERE {self.connection(outer, columns)}" if self.chance(7) else ""
+        if where and "true" not in where and self.chance(3):
+            every = ", ".join(f"{n}{self.pick(['', ' desc'])}" for n, _ in columns)
+            return f"(SELECT {argument} AS x FROM {text}{where} ORDER BY {every} LIMIT 1)"
+        if where and self.chance(2):
+            call = f"count(*) FILTER (WHERE {self.plain_predicate(columns)})"
         return f"(SELECT {call} AS x FROM {text}{where})"
 
     def select_without_subqueries(self, wanted: list[str]) -> tuple[str, Columns]:
         text, columns = self.table()
         items = ", ".join(f"{self.of_type(columns, t)} AS o{i}" for i, t in enumerate(wanted))
-        return f"SELECT {items} FROM {text}", [(f"o{i}", t) for i, t in enumerate(wanted)]
+        made = [(f"o{i}", t) for i, t in enumerate(wanted)]
+        sql = f"SELECT {items} FROM {text}"
+        return self.limited(sql, made) if self.chance(2) else sql, made
 
     # ---------------------------------------------------------------------------- windows, grouping sets
+
+    def limited(self, sql: str, columns: Columns) -> str:
+        """The first rows in an order of all columns: no other answer is right."""
+        if not all(t in LITERALS or t == "bigint" for _, t in columns):
+            return sql
+        some = columns[self.pick(list(range(len(columns)))) :] + columns  # a column that comes again orders nothing
+        order = ", ".join(f"{n}{self.pick(list(DIRECTIONS))}" for n, _ in dict(some).items())
+        return f"{sql}\nORDER BY {order} {self.pick(['LIMIT 1', 'LIMIT 2', 'LIMIT 3', 'LIMIT 2 OFFSET 1', 'OFFSET 1'])}"
 
     def select(self, depth: int, wanted: list[str] | None = None) -> tuple[str, Columns]:
         if wanted is None and self.chance(3):
@@ -194,34 +340,36 @@ class AllSql(ViewBuilder):
         return f"SELECT {listed}\nFROM {text}{where}{qualify}", [(f"o{i}", t) for i, (_, t) in enumerate(items)]
 
     def window(self, columns: Columns, rank: bool = False) -> tuple[str, str]:
-        """A function over a partition.
+        """A function over a partition, or over everything in an order.
 
         At most one per SELECT depends on the place of a row among equal ones: which values of two such functions go
         together is not told by SQL.
         """
-        partition = ", ".join(self.pick(columns)[0] for _ in range(self.pick([1, 1, 2])))
-        every = ", ".join(f"{n}{self.pick(['', ' desc'])}" for n, _ in columns)
-        some = self.pick(columns)[0]
-        placed = [] if self.by_place else ["row_number"] if rank else ["row_number", "lag"]
+        parts = ", ".join(self.pick(columns)[0] for _ in range(self.pick([1, 1, 2])))
+        partition = "" if self.chance(3) else f"PARTITION BY {parts}"
+        every = ", ".join(f"{n}{self.pick(list(DIRECTIONS))}" for n, _ in columns)
+        some = f"{self.pick(columns)[0]}{self.pick(list(DIRECTIONS))}"
+        placed = [] if self.by_place else ["row_number"] if rank else ["row_number", "lag", "lead"]
         form = self.pick(["rank", "dense_rank", *placed, *([] if rank else OVER_FRAMES)])
         self.by_place |= form in placed
         if form in ("rank", "dense_rank"):
-            return f"{form}() OVER (PARTITION BY {partition} ORDER BY {some})", "int"
+            return f"{form}() OVER ({partition} ORDER BY {some})", "int"
         if form == "row_number":
-            return f"row_number() OVER (PARTITION BY {partition} ORDER BY {every})", "int"
+            return f"row_number() OVER ({partition} ORDER BY {every})", "int"
         argument, kind = self.pick(columns)
-        if form in ("lag", "first_value"):
-            return f"{form}({argument}) OVER (PARTITION BY {partition} ORDER BY {every})", kind
+        if form in ("lag", "lead", "first_value"):
+            return f"{form}({argument}) OVER ({partition} ORDER BY {every})", kind
         if form == "whole":
-            return f"count(*) OVER (PARTITION BY {partition})", "bigint"
+            return f"count(*) OVER (PARTITION BY {parts})", "bigint"
         if form == "count":
-            return f"count({argument}) OVER (PARTITION BY {partition} ORDER BY {some})", "bigint"
+            return f"count({argument}) OVER ({partition} ORDER BY {some})", "bigint"
         frame = "" if self.by_place else self.pick(list(FRAMES))
+        partition = f"PARTITION BY {parts}" if frame == FRAMES[-1] else partition
         self.by_place |= bool(frame)
         if form == "sum" and any(t == "int" for _, t in columns):
             number = self.pick([n for n, t in columns if t == "int"])
-            return f"sum({number}) OVER (PARTITION BY {partition} ORDER BY {every}{frame})", "bigint"
-        return f"max({argument}) OVER (PARTITION BY {partition} ORDER BY {every}{frame})", kind
+            return f"sum({number}) OVER ({partition} ORDER BY {every}{frame})", "bigint"
+        return f"max({argument}) OVER ({partition} ORDER BY {every}{frame})", kind
 
     def aggregate(self, source: str, columns: Columns, is_global: bool) -> tuple[str, Columns]:
         usable = [n for n, t in columns if t in LITERALS]

@@ -20,6 +20,8 @@ import duckdb
 import sqlglot
 from sqlglot import exp
 
+from tests.property.pivots import spell_out
+
 STORAGE = "db.model__ivm"
 SOURCE = "merge_source"
 
@@ -128,6 +130,8 @@ class Duck:
 
 def to_duckdb(tree: exp.Expr, versions: dict[str, int] | None = None) -> str:
     """The DuckDB text of a Spark tree; the tree is changed."""
+    for pivot in list(tree.find_all(exp.Pivot)):
+        spell_out(pivot)
     for node in list(tree.walk()):
         if isinstance(node, exp.Table):
             _localize(node, versions or {})

@@ -1,4 +1,7 @@
-"""Random schemas with foreign keys, and views that join along them: trees, diamonds, cycles of tables, two roots."""
+"""Random schemas with foreign keys, and views that join along them: trees, diamonds, cycles of tables, two roots.
+
+Most views join by LEFT JOIN, too: downwards these are lookups that keep the row, upwards any left join.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,9 @@ class Joined:
     draw: Any
     sources: dict[str, Source]
     variables: list[tuple[str, str]]  # alias, table
-    conditions: list[str]
+    conditions: list[list[str]]  # of each variable but the first, where it is joined
+    left: list[bool]
+    has_left: bool
 
     def grow(self) -> None:
         downwards = [(alias, *edge) for alias, table in self.variables for edge in self.sources[table].foreign_keys]
@@ -60,7 +65,8 @@ class Joined:
         ]
         new = f"r{len(self.variables)}"
         if downwards and (not upwards or self.draw(st.integers(0, 3)) > 0):
-            alias, columns, table, keys = self.draw(st.sampled_from(downwards))
+            newest = [edge for edge in downwards if edge[0] == self.variables[-1][0]]
+            alias, columns, table, keys = self.draw(st.sampled_from([*downwards, *newest, *newest]))
             pairs = [(f"{alias}.{c}", f"{new}.{k}") for c, k in zip(columns, keys, strict=True)]
         elif upwards:
             alias, table, columns, keys = self.draw(st.sampled_from(upwards))
@@ -68,7 +74,28 @@ class Joined:
         else:
             return
         self.variables.append((new, table))
-        self.conditions += [" = ".join(pair if self.draw(st.booleans()) else reversed(pair)) for pair in pairs]
+        self.left.append(self.has_left and self.draw(st.integers(0, 2)) > 0)
+        self.conditions.append([" = ".join(p if self.draw(st.booleans()) else reversed(p)) for p in pairs])
+        if self.left[-1] and self.draw(st.integers(0, 3)) == 0:
+            numbers = [c for c, kind in self.columns() if kind == "int"]
+            own = [c for c in numbers if c.startswith(f"{new}.")]
+            other = self.draw(st.sampled_from(["1", *numbers]))
+            operator = self.draw(st.sampled_from(["<=", "<>", "="]))
+            self.conditions[-1].append(f"{self.draw(st.sampled_from(own))} {operator} {other}")
+
+    def text(self, where: list[str]) -> str:
+        """What follows FROM: explicit joins, or with commas where all are inner."""
+        tables = [f"{_relation(self.draw, table, self.sources)} {alias}" for alias, table in self.variables]
+        if not self.has_left:
+            where = [c for found in self.conditions for c in found] + where
+            listed = ", ".join(tables)
+        else:
+            joins = (
+                f"\n{'LEFT ' * is_left}JOIN {table} ON {' AND '.join(found)}"
+                for table, found, is_left in zip(tables[1:], self.conditions, self.left, strict=True)
+            )
+            listed = tables[0] + "".join(joins)
+        return f"{listed}\nWHERE {' AND '.join(where)}" if where else listed
 
     def columns(self) -> list[tuple[str, str]]:
         return [(f"{a}.{c}", kind) for a, t in self.variables for c, kind in self.sources[t].columns.items()]
@@ -78,18 +105,25 @@ class Joined:
 def views(draw: Any, sources: list[Source]) -> str:
     """A join along foreign keys with filters and further conditions; plain rows, groups or DISTINCT on top."""
     referencing = [s.name for s in sources if s.foreign_keys]
-    joined = Joined(draw, {s.name: s for s in sources}, [("r0", draw(st.sampled_from(referencing)))], [])
-    for _ in range(draw(st.sampled_from([1, 1, 2, 2, 3]))):
+    joined = Joined(
+        draw,
+        {s.name: s for s in sources},
+        [("r0", draw(st.sampled_from(referencing)))],
+        [],
+        [],
+        draw(st.integers(0, 2)) > 0,
+    )
+    for _ in range(draw(st.sampled_from([1, 1, 2, 2, 3])) + (joined.has_left and draw(st.booleans()))):
         joined.grow()
     numbers = [c for c, kind in joined.columns() if kind == "int"]
-    conditions = list(joined.conditions)
+    conditions = []
     if draw(st.integers(0, 2)) == 0:
         conditions.append(f"{draw(st.sampled_from(numbers))} {draw(st.sampled_from(['>=', '<>', '=']))} 1")
     if draw(st.integers(0, 4)) == 0:
         conditions.append(f"{draw(st.sampled_from(numbers))} <= {draw(st.sampled_from(numbers))}")
-    tables = [f"{_relation(draw, t, joined.sources)} {a}" for a, t in joined.variables]
-    where = f"\nWHERE {' AND '.join(conditions)}" if conditions else ""
-    source = f"{', '.join(tables)}{where}"
+    if joined.has_left and draw(st.integers(0, 4)) == 0:
+        conditions.append(f"coalesce({draw(st.sampled_from(numbers))}, 1) >= 1")
+    source = joined.text(conditions)
     shown = draw(st.lists(st.sampled_from(joined.columns()), min_size=1, max_size=3))
     listed = ", ".join(f"{c} AS o{i}" for i, (c, _) in enumerate(shown))
     form = draw(st.sampled_from(["rows", "rows", "groups", "groups", "distinct"]))

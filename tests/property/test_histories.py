@@ -76,6 +76,7 @@ class History:
     looks: bool = False
     foreign_keys: str = "verify"
     fetches: bool = True
+    without: tuple[str, ...] = ()
 
     @property
     def keeping(self) -> Keeping:
@@ -107,7 +108,7 @@ class Run:
 
     def __init__(self, history: History, enforce_keys: bool) -> None:
         self.history = history
-        self.rules = RULES if history.rules_on else ()
+        self.rules = tuple(r for r in RULES if history.rules_on and r.__name__ not in history.without)
         self.tables = [s.table for s in history.sources]
         self.timelines = [Timeline(s) for s in history.sources]
         DUCK.drop_all()

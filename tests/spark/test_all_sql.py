@@ -96,6 +96,40 @@ MODELS: dict[str, tuple[str, str]] = {
         f" from {ORDERS} group by customer_id, placed",
         "merge by key",
     ),
+    "orders_over_everything": (
+        f"select id, sum(amount) over (order by placed desc, id) as running, rank() over (order by amount desc nulls first)"
+        f" as place, lag(amount) over (order by id) as former, lead(placed) over (order by id) as next,"
+        f" count(amount) over (order by placed range between interval 40 days preceding and current row) as lately"
+        f" from {ORDERS}",
+        "merge by key",
+    ),
+    "values_of_the_frame": (
+        f"select id, last_value(amount) over w as latest, first_value(amount) ignore nulls over w as earliest,"
+        f" nth_value(id, 2) over w as other, collect_list(id) over w as ids, max_by(id, amount) over w as best"
+        f" from {ORDERS} window w as (partition by customer_id order by placed)",
+        "merge by key",
+    ),
+    "shares_of_everything": (
+        f"select customer_id, sum(amount) / sum(sum(amount)) over () as share, dense_rank() over (order by sum(amount) desc)"
+        f" as place, ntile(2) over (order by customer_id) as half from {ORDERS} group by customer_id",
+        "merge by key",
+    ),
+    "largest_orders": (f"select id, customer_id from {ORDERS} order by amount desc, id limit 3", "merge by key"),
+    "second_event": (
+        f"select kind, flag from {EVENTS} order by id nulls last, kind, flag limit 1 offset 1",
+        "merge by key",
+    ),
+    "limits_inside": (
+        f"with latest as (select id, customer_id from {ORDERS} order by placed desc, id limit 4) select l.id, c.segment,"
+        f" (select max(e.id) from (select id from {EVENTS} order by id limit 3) e) as most from latest l"
+        f" left join {CUSTOMER} c on c.id = l.customer_id where l.id in (select id from {ORDERS} order by id desc limit 6)",
+        "merge by key",
+    ),
+    "first_two_of_a_kind": (
+        f"select kind, id from (select kind, id, row_number() over (partition by kind order by id) as n from {EVENTS})"
+        f" where n <= 2",
+        "merge by key",
+    ),
     "intersect_ids": (f"select id from {EVENTS} intersect select id from {ORDERS}", "merge by key"),
     "except_ids": (f"select customer_id as id from {ORDERS} except select id from {CUSTOMER}", "merge by key"),
     "except_all": (f"select id from {EVENTS} except all select cast(customer_id as int) from {ORDERS}", "merge by row"),
@@ -132,13 +166,14 @@ MODELS: dict[str, tuple[str, str]] = {
     ),
 }
 
-for merged in ("left_join", "latest_per_customer", "full_join"):  # the same views with tombstones
+for merged in ("left_join", "latest_per_customer", "full_join", "largest_orders"):  # the same views with tombstones
     MODELS[f"logged_{merged}"] = (MODELS[merged][0], MODELS[merged][1].replace("merge", "log"))
 
 #: Variations of models that are there already; the random views and DuckDB cover them, too.
 VARIATIONS = (
     "right_join_residual outer_join_without_equality semi_and_anti_joins above_average window_over_groups intersect_ids"
     " except_all cube_counts with_position explode_in_select grouped_twice logged_latest_per_customer logged_full_join"
+    " logged_largest_orders second_event"
 )
 if not os.environ.get("DBT_IVM_SPARK_EVERY_MODEL"):
     MODELS = {name: model for name, model in MODELS.items() if name not in VARIATIONS.split()}

@@ -31,10 +31,28 @@ from {{ source('raw','line') }} l, {{ source('raw','orders') }} o, {{ source('ra
 where l.order_id = o.id and o.customer_id = c.id and c.nation_id = n.id and l.product_id = p.id and l.amount > 0
 group by n.label, p.title
 """
+LEFT_DETAIL = """
+select l.id, o.day, c.name, n.label, coalesce(p.title, 'none') as title, l.amount
+from {{ source('raw','line') }} l
+left join {{ source('raw','orders') }} o on l.order_id = o.id
+left join {{ source('raw','customer') }} c on o.customer_id = c.id
+left join {{ source('raw','nation') }} n on c.nation_id = n.id
+left join {{ source('raw','product') }} p on l.product_id = p.id and p.title <> 'pad' and l.amount < 100
+"""
+LEFT_GROUPS = """
+select c.name, p.title, sum(l.amount) as total, count(*) as n, count(o.id) as with_order
+from {{ source('raw','line') }} l
+left join {{ source('raw','orders') }} o on l.order_id = o.id
+left join {{ source('raw','customer') }} c on o.customer_id = c.id
+join {{ source('raw','product') }} p on l.product_id = p.id
+where o.day is null or o.day > 10
+group by c.name, p.title
+"""
+QUERIES = {"detail": DETAIL, "groups": GROUPS, "left_detail": LEFT_DETAIL, "left_groups": LEFT_GROUPS}
 
 
 def snowflake(p: Project, *variants: tuple[str, dict[str, Any]]) -> list[str]:
-    """line → orders → customer → nation, line → product; models of their rows (detail…) and of groups."""
+    """line → orders → customer → nation, line → product; models of their rows (detail_…) and of groups."""
     p.source("nation", "id int, label string", "(1,'fr'),(2,'de'),(3,'it')", columns=[PK])
     p.source("customer", "id int, nation_id int, name string", "(1,1,'ann'),(2,2,'bob'),(3,null,'cy')",
              columns=[PK, references("nation_id", "nation")])  # fmt: skip
@@ -45,8 +63,7 @@ def snowflake(p: Project, *variants: tuple[str, dict[str, Any]]) -> list[str]:
              "(1,1,1,5),(2,1,2,6),(3,2,1,7),(4,3,2,8),(5,4,2,9),(6,null,1,1),(7,3,null,1)",
              columns=[PK, references("order_id", "orders"), references("product_id", "product")])  # fmt: skip
     for name, options in variants:
-        sql = DETAIL if name.startswith("detail") else GROUPS
-        p.model(name, sql, meta={"ivm": {"refresh": "strict", **options}})
+        p.model(name, QUERIES[name.rsplit("_", 1)[0]], meta={"ivm": {"refresh": "strict", **options}})
     return [name for name, _ in variants]
 
 
@@ -212,3 +229,74 @@ def test_models_are_referenced_too(project: Project) -> None:
     assert results["lines"]["strategy"] == "incremental" and results["lines"]["way"] == "merge by key"
     assert results["lines"]["foreign_keys"][0]["status"].startswith("violated 1")
     p.assert_equal("lines")
+
+
+def test_left_joins_along_foreign_keys(project: Project) -> None:
+    """Rows without a match keep NULLs, whatever happens to the keys; statuses and ways are those of lookups."""
+    p = project
+    trust, off, log = {"foreign_keys": "trust"}, {"foreign_keys": "off"}, {"apply": "log"}
+    names = snowflake(p, ("left_detail_verify", {}), ("left_detail_log", log), ("left_groups_off", off),
+                      ("left_groups_verify", {}), ("left_detail_trust", trust))  # fmt: skip
+    first = p.run()
+    edges = {"line(order_id)", "line(product_id)", "orders(customer_id)", "customer(nation_id)"}
+    assert statuses(first["left_detail_verify"]) == dict.fromkeys(edges, "holds")
+    assert statuses(first["left_detail_trust"]) == dict.fromkeys(edges, "trusted")
+    for name in names:
+        p.assert_equal(name)
+
+    # facts and referenced rows are only added, nothing dangles: along foreign keys this only adds rows
+    results = refreshed(
+        p, names, "insert into {s}.nation values (4,'es')", "insert into {s}.customer values (4,4,'dee')",
+        "insert into {s}.orders values (5,4,14)", "insert into {s}.line values (8,5,1,20),(9,null,1,21),(10,5,null,1)",
+    )  # fmt: skip
+    assert results["left_detail_verify"]["way"] == "append" and results["left_detail_trust"]["way"] == "append"
+    assert statuses(results["left_detail_verify"]) == dict.fromkeys(edges, "holds")
+
+    # attributes at the bottom and in the middle; a key goes and comes back with other values
+    results = refreshed(
+        p, names, "update {s}.nation set label = 'FR' where id = 1", "update {s}.orders set day = 99 where id = 1",
+        "delete from {s}.product where id in (1, 2)", "insert into {s}.product values (1,'PEN'),(2,'pad')",
+    )  # fmt: skip
+    assert statuses(results["left_detail_verify"]) == {
+        "line(order_id)": "touched 1", "line(product_id)": "touched 2", "orders(customer_id)": "holds",
+        "customer(nation_id)": "touched 1",
+    }  # fmt: skip
+    assert {results[n]["way"] for n in names} == {"merge by key", "log by key", "merge by group"}
+
+    # references that lead nowhere: rows stay with NULLs, and the foreign key is told to be violated
+    p.model("left_detail_trust", LEFT_DETAIL, meta={"ivm": {"refresh": "strict"}})
+    p.run()
+    results = refreshed(p, names, "insert into {s}.line values (20,77,1,5),(21,78,88,6)")
+    assert statuses(results["left_detail_verify"])["line(order_id)"] == 'violated 2, e.g. {"order_id":78}'
+    assert results["left_detail_verify"]["way"] == "append"
+    # what was missing comes: no line changed, but one has an order now
+    results = refreshed(p, names, "insert into {s}.orders values (77,1,50)")
+    assert statuses(results["left_detail_log"])["line(order_id)"].startswith("violated 1")
+    assert results["left_detail_verify"]["way"] == "merge by key"
+    results = refreshed(p, names, "insert into {s}.orders values (78,99,50)",
+                        "insert into {s}.product values (88,'cup')")  # fmt: skip
+    assert statuses(results["left_detail_log"])["line(order_id)"] == "holds"
+    assert statuses(results["left_detail_log"])["orders(customer_id)"].startswith("violated 1")
+    # referenced rows are deleted, in the middle and at the bottom, and one comes again
+    results = refreshed(p, names, "delete from {s}.orders where id = 1", "delete from {s}.nation where id = 1")
+    assert statuses(results["left_detail_verify"])["line(order_id)"].startswith("violated 2")
+    results = refreshed(
+        p, names, "insert into {s}.orders values (1,2,7)", "update {s}.line set amount = 500 where id = 1"
+    )
+    assert statuses(results["left_detail_verify"])["line(order_id)"] == "holds"
+    assert {r["strategy"] for r in p.run().values()} == {"none"}
+
+
+def test_left_joins_where_a_referenced_key_is_doubled(project: Project) -> None:
+    """Groups stay exact by the same delta, when the second row comes, changes and goes."""
+    p = project
+    names = snowflake(p, ("left_groups_verify", {}), ("left_groups_log", {"apply": "log"}))
+    p.run()
+    results = refreshed(p, names, "insert into {s}.orders values (2,null,30)")
+    assert statuses(results["left_groups_verify"])["line(order_id)"].startswith(
+        "violated 1, referenced keys of several"
+    )
+    refreshed(p, names, "update {s}.orders set customer_id = 2 where id = 2 and day = 30",
+              "insert into {s}.line values (30,2,1,3)")  # fmt: skip
+    refreshed(p, names, "delete from {s}.orders where id = 2")
+    refreshed(p, names, "insert into {s}.orders values (2,1,12),(2,1,12)")

@@ -15,16 +15,26 @@ from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Table
 from dbt_ivm.delta.context import DeltaContext
 from dbt_ivm.operators import Aggregate, Operator, Reach
-from dbt_ivm.optimizer import RULES, Rule, apply_rule, contract_lookups, gather_left_joins
+from dbt_ivm.optimizer import (
+    RULES,
+    Rule,
+    Verdict,
+    apply_rule,
+    contract_lookups,
+    gather_left_joins,
+    judged,
+    net_supplements,
+)
 from dbt_ivm.refresh.apply.staging import Bound, kept_change
 from dbt_ivm.refresh.foreign_keys import OFF, TRUST, EdgeFacts, first_reach
-from dbt_ivm.refresh.state import State
+from dbt_ivm.refresh.state import LOG_MODE, State
 from dbt_ivm.render.merge import (
     case,
     equal,
     fail,
     insert,
     number,
+    same_key,
     source,
     target,
     update,
@@ -32,7 +42,8 @@ from dbt_ivm.render.merge import (
     when_not_matched,
 )
 from dbt_ivm.render.query import render_query, sql_text
-from dbt_ivm.storage.layout import Layout
+from dbt_ivm.storage.layout import Layout, Shape
+from dbt_ivm.storage.stored_rows import StoredRows
 
 DRIFT = "IVM_DRIFT the storage table does not hold what the change removes "
 STALE = "IVM_STALE another run refreshed this model first, expected and found: "
@@ -88,11 +99,25 @@ class ApplyContext:
     @cached_property
     def root(self) -> Operator:
         """The operator whose delta is applied: the rows, or the input of the stored aggregate."""
+        return self.verdict.plan
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The root, and how it finds rows of outer joins without a match."""
         rows = self.layout.rows
         assert rows is not None
         root = rows.input if isinstance(rows, Aggregate) and self.layout.measures else rows
-        root = apply_rule(root, gather_left_joins, self.rules)
-        return apply_rule(root, contract_lookups, self.rules, self.tables, self.reach, self.kept_rows)
+        root = apply_rule(root, contract_lookups, self.rules, self.tables, self.reach, self.kept_rows, self.once)
+        gathered = apply_rule(root, gather_left_joins, self.rules)
+        if self.layout.shape is not Shape.KEYED or net_supplements not in self.rules:
+            return Verdict(gathered)
+        live = self.layout.identity if self.state.mode == LOG_MODE else ()
+        return judged(root, StoredRows(self.storage, live), self.deltas, gathered)
+
+    @property
+    def once(self) -> frozenset[str]:
+        """Edges of which a look told that no key was or is a key of several rows."""
+        return frozenset(name for name, facts in self.references.items() if facts.is_once)
 
     def reach(self, edge: Edge) -> Reach:
         return first_reach(edge, self.foreign_keys, self.dangling)
@@ -171,6 +196,10 @@ class ApplyContext:
 
     def same_part(self) -> exp.Expr:
         return equal(target(names.PART), source(names.PART))
+
+    def same_identity(self) -> list[exp.Expr]:
+        """Target and source are the same row, by their identity."""
+        return [same_key(k, self.layout.types[k]) for k in self.layout.identity]
 
     def is_state(self) -> exp.Expr:
         return equal(source(names.PART), names.STATE_PART)

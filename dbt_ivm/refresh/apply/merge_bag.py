@@ -9,6 +9,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dbt_ivm import names, nodes
+from dbt_ivm.comparable import form, same
 from dbt_ivm.delta.weights import net
 from dbt_ivm.operators import Filter, Operator, Project, Projection, Repeat, col
 from dbt_ivm.refresh.apply.append import numbered
@@ -72,11 +73,13 @@ def _located(ctx: ApplyContext, removed: Operator, columns: tuple[str, ...]) -> 
     def of(alias: str, column: str) -> exp.Column:
         return nodes.column(column, alias)
 
-    alike = [null_safe_equal(of("w", c), of("v", c)) for c in columns]
+    types = ctx.layout.types
+    alike = [same(of("w", c), of("v", c), types[c]) for c in columns]
     group = [of("w", c) for c in columns]
+    kinds = [form(of("w", c), types[c]) for c in columns]
     order = exp.Order(expressions=[exp.Ordered(this=of("v", names.SEQ)), exp.Ordered(this=of("v", names.ROW))])
-    position = exp.Window(this=exp.RowNumber(), partition_by=group, order=order)
-    found = exp.Window(this=exp.Count(this=of("v", names.ROW)), partition_by=[g.copy() for g in group])
+    position = exp.Window(this=exp.RowNumber(), partition_by=kinds, order=order)
+    found = exp.Window(this=exp.Count(this=of("v", names.ROW)), partition_by=[k.copy() for k in kinds])
     enough = exp.GTE(this=found, expression=of("w", NEEDED))
     checked = case(enough, of("v", names.ROW), nodes.cast(fail(DRIFT, *group), "bigint"))
     matched = (

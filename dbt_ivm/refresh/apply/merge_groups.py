@@ -35,7 +35,6 @@ from dbt_ivm.render.merge import (
     fail,
     insert,
     merge_into,
-    null_safe_equal,
     number,
     source,
     target,
@@ -58,7 +57,7 @@ def merge_groups(ctx: ApplyContext) -> Applied:
         changes = with_recomputed(ctx, looked_up, changes.column_names)
     rows = ctx.query(changes)
     using = ctx.with_state_row(rows, changes.column_names)
-    on = [ctx.same_part(), *(null_safe_equal(target(k), source(k)) for k in group), *ctx.within_bounds(TARGET)]
+    on = [ctx.same_part(), *ctx.same_identity(), *ctx.within_bounds(TARGET)]
     recomputed = names.RECOMPUTED in changes.column_names
     return Applied("merge by group", merge_into(ctx.storage, using, on, _clauses(ctx, recomputed)), changes)
 
@@ -221,5 +220,5 @@ def _sum(partial: Partial, stored: exp.Expr | None) -> exp.Expr:
 
 def changes_value(partial: Partial, new: exp.Expr) -> exp.Expr:
     if partial.role in ("min", "max"):
-        return differs(target(partial.name), new.copy())
+        return differs(target(partial.name), new.copy(), partial.type)
     return exp.NEQ(this=source(partial.name), expression=number(0))

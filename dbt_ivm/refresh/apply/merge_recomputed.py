@@ -18,7 +18,6 @@ from dbt_ivm.render.merge import (
     differs,
     equal,
     merge_into,
-    null_safe_equal,
     number,
     source,
     target,
@@ -29,14 +28,14 @@ from dbt_ivm.render.merge import (
 
 
 def merge_recomputed(ctx: ApplyContext) -> Applied:
-    group, payload = ctx.layout.identity, ctx.layout.payload
+    group, payload, types = ctx.layout.identity, ctx.layout.payload, ctx.layout.types
     rows = _global(ctx) if not group else recomputed_groups(ctx)
     using = ctx.with_state_row(ctx.query(rows), rows.column_names)
-    on = [ctx.same_part(), *(null_safe_equal(target(k), source(k)) for k in group), *ctx.within_bounds(TARGET)]
+    on = [ctx.same_part(), *ctx.same_identity(), *ctx.within_bounds(TARGET)]
     whens = [ctx.compare_and_set()]
     if group:
         whens.append(when_matched(equal(source(names.COUNT), 0), delete()))
-    changed = exp.or_(*(differs(target(c), source(c)) for c in payload))
+    changed = exp.or_(*(differs(target(c), source(c), types[c]) for c in payload))
     whens += [
         when_matched(changed, update({c: source(c) for c in payload} | {names.SEQ: number(ctx.seq + 1)})),
         when_not_matched(

@@ -52,7 +52,7 @@ def recomputed_rows(ctx: ApplyContext) -> tuple[Operator, Callable[[], exp.Selec
     """Affected groups as they are now, next to the stored ones."""
     plan = _next_to_stored(ctx, recomputed_groups(ctx))
     new: dict[str, exp.Expr] = {c: source(c) for c in ctx.layout.payload}
-    changed = exp.or_(*(differs(target(c), source(c)) for c in ctx.layout.payload))
+    changed = exp.or_(*(differs(target(c), source(c), ctx.layout.types[c]) for c in ctx.layout.payload))
     return plan, partial(_both_sides, ctx, plan, new, changed)
 
 
@@ -100,7 +100,13 @@ def _both_sides(ctx: ApplyContext, plan: Operator, new: dict[str, exp.Expr], cha
     sides = exp.TableAlias(this=exp.to_identifier("sides"), columns=[exp.to_identifier(SIDE)])
     select.set("laterals", [exp.Lateral(this=exp.Explode(this=both), view=True, alias=sides)])
     there = exp.or_(exp.and_(is_new.copy(), has_row.copy()), exp.and_(equal(side.copy(), OLD_SIDE), _had()))
-    return select.where(exp.or_(exp.Not(this=_had()), _from_stored(changed)), there, copy=False)
+    # compared with something about the side, so that it stays above the two sides: for a condition below a projection
+    # that renames its columns, Spark derives a copy of it for every choice of old and new names
+    moved = exp.or_(exp.Not(this=_had()), _from_stored(changed))
+    stays = exp.EQ(
+        this=exp.Paren(this=moved), expression=exp.Paren(this=exp.GT(this=side.copy(), expression=number(0)))
+    )
+    return select.where(stays, there, copy=False)
 
 
 def _from_stored(expression: exp.Expr) -> exp.Expr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dbt_ivm import names, nodes
+from dbt_ivm.comparable import form
 from dbt_ivm.operators import Operator
 from dbt_ivm.refresh.apply.context import DUPLICATE, ApplyContext
 from dbt_ivm.render.merge import case, equal, fail, number
@@ -15,7 +16,8 @@ INSERTED, UPDATED, DELETED = "inserted", "updated", "deleted"
 
 def signed_rows(ctx: ApplyContext, change: Operator) -> exp.Select:
     """A key has at most one row before and one after; anything else proves the declared key wrong."""
-    keys = [nodes.column(k, "d") for k in ctx.layout.identity]
+    types, keys = ctx.layout.types, [nodes.column(k, "d") for k in ctx.layout.identity]
+    forms = [form(k.copy(), types[k.name], exact=False) for k in keys]
     weight = nodes.column(names.WEIGHT, "d")
     positive = exp.GT(this=weight, expression=number(0))
     counts = {
@@ -24,7 +26,7 @@ def signed_rows(ctx: ApplyContext, change: Operator) -> exp.Select:
     }
     counted = exp.Select(expressions=[nodes.column(c, "d") for c in (*ctx.layout.stored, names.WEIGHT)])
     for name, value in counts.items():
-        window = exp.Window(this=exp.Sum(this=value), partition_by=[k.copy() for k in keys])
+        window = exp.Window(this=exp.Sum(this=value), partition_by=[k.copy() for k in forms])
         counted.append("expressions", exp.Alias(this=window, alias=nodes.name(name)))
     counted = counted.from_(nodes.aliased(ctx.query(change), "d"), copy=False)
 

@@ -145,7 +145,7 @@ def _is_exact(text: str, kind: str) -> bool:
 
 def _literal(text: str, kind: str) -> exp.Expr:
     if kind == "string":
-        return exp.Literal.string(text)
+        return nodes.text(text)
     if kind == "date":
         return nodes.cast(exp.Literal.string(text), "date")
     return exp.Neg(this=exp.Literal.number(text[1:])) if text.startswith("-") else exp.Literal.number(text)

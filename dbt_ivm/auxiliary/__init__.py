@@ -1,0 +1,1 @@
+"""Parts of a view that are kept as views of their own."""
