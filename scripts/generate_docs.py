@@ -80,10 +80,10 @@ a date beside a timestamp. `a JOIN b USING (k)` is the left `k`, of a RIGHT JOIN
 ## Storage
 
 * Only Delta. Another `file_format`, `clustered_by` and `buckets` are errors.
-* A MERGE reads the storage table to find the rows to change. For a large keyed view or bag with changes all over it, a
-  refresh can take longer than a rebuild; nothing in this version compares the two. Appends do not read the data.
+* A MERGE reads the storage table to find the rows to change. Large tables are kept [by log](log.md) instead. Rows without an
+  identity are merged at any size: with changes all over a large table such a refresh can take longer than a rebuild, and
+  nothing compares the two. Appends do not read the data.
 * `partition_by` must name columns that are stored: group columns, or columns of a view that is not aggregated.
-* Foreign keys are read and reported; no rule uses them in this version.
 * After a definition changed, there is a moment between the new storage table and the new view when readers see the old view over
   the new table. If the process dies in that moment, the next run replaces the view.
 * SQL models only, on adapters of type spark or built on it. Tested with dbt-spark.
