@@ -19,7 +19,7 @@ from typing import Any
 from sqlglot import exp, parse_one
 
 from dbt_ivm import nodes
-from dbt_ivm.function_types import function_type
+from dbt_ivm.function_types import COLLATED, function_type
 from dbt_ivm.nested_types import element_type, map_types, struct_fields
 
 INTEGRAL = ("tinyint", "smallint", "int", "bigint")
@@ -27,12 +27,11 @@ FLOATING = ("float", "double")
 #: Decimal digits that hold every value of an integral type (Spark's DecimalType.forType).
 INTEGRAL_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 ALIASES = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "real": "float"}
-COLLATED = " collate "
 TIMES = frozenset(("date", "timestamp", "timestamp_ntz"))
 MAX_PRECISION = 38
 MIN_ADJUSTED_SCALE = 6
 
-__all__ = ["common_type", "decimal_of", "infer", "is_floating", "is_integral", "normalise", "parse_one"]
+__all__ = ["COLLATED", "common_type", "decimal_of", "infer", "is_floating", "is_integral", "normalise", "parse_one"]
 
 
 def normalise(type_name: str) -> str:
@@ -131,6 +130,8 @@ def _struct(node: exp.Expr, columns: Mapping[str, str]) -> str:
 def _function(node: exp.Expr, columns: Mapping[str, str]) -> str:
     if "named_struct" in function_names(node):
         return _struct(node, columns)
+    if "collate" in function_names(node):
+        return f"string{COLLATED}{node.expressions[1].name.lower()}" if len(node.expressions) == 2 else ""
     for name in function_names(node) & TOLD.keys():
         return _told(node, TOLD[name])
     given = [] if isinstance(node, exp.Anonymous) else [node.this]
@@ -153,11 +154,16 @@ def _literal(node: exp.Expr, columns: Mapping[str, str]) -> str:
         whole, _, fraction = text.partition(".")
         digits = len((whole + fraction).lstrip("0"))
         return f"decimal({max(digits, len(fraction), 1)},{len(fraction)})"
-    return ""
+    return "double" if re.fullmatch(r"(\d+\.?\d*|\.\d+)e[+-]?\d+", text.lower()) else ""
 
 
 def _inner(node: exp.Expr, columns: Mapping[str, str]) -> str:
     return infer(node.this, columns)
+
+
+def _number(node: exp.Expr, columns: Mapping[str, str]) -> str:
+    kind = _inner(node, columns)
+    return "double" if kind == "string" else kind
 
 
 def _cast(node: exp.Expr, columns: Mapping[str, str]) -> str:
@@ -204,6 +210,8 @@ def _arithmetic(node: exp.Expr, columns: Mapping[str, str]) -> str:
         return left if left == right else ""
     if not left or not right or "string" in (left, right):
         return ""
+    if isinstance(node, (exp.Add, exp.Sub)) and left == "date" and right in ("tinyint", "smallint", "int"):
+        return "date"
     if is_floating(left) or is_floating(right):
         both_small = {left, right} <= {"float", "tinyint", "smallint"}
         numeric = all(is_floating(t) or is_integral(t) or decimal_of(t) for t in (left, right))
@@ -233,7 +241,7 @@ def _decimal_result(kind: type, first: tuple[int, int], second: tuple[int, int])
 
 def widest(types: list[str]) -> str:
     """The type that Spark gives a column of values of these types, or ``""``."""
-    known = [t for t in types if t != "void"]
+    known = [re.sub(r"^(var)?char\(\d+\)$", "string", t) for t in types if t != "void"]
     if not known or "" in known:
         return ""
     if len(set(known)) == 1:
@@ -295,14 +303,10 @@ def _coalesce(node: exp.Expr, columns: Mapping[str, str]) -> str:
     return widest([infer(e, columns) for e in (node.this, *node.expressions)])
 
 
-def _string(node: exp.Expr, columns: Mapping[str, str]) -> str:
-    kind = infer(node.this, columns)
-    return kind if kind == "binary" or COLLATED in kind else "string"
-
-
 def _concat(node: exp.Expr, columns: Mapping[str, str]) -> str:
     """Of texts a text, of binaries a binary, of arrays an array."""
-    kinds = [infer(e, columns) for e in node.expressions]
+    parts = [node.left, node.right] if isinstance(node, exp.DPipe) else node.expressions
+    kinds = [infer(e, columns) for e in parts]
     if any(COLLATED in k for k in kinds):
         return ""
     if "string" in kinds:
@@ -310,11 +314,6 @@ def _concat(node: exp.Expr, columns: Mapping[str, str]) -> str:
     if "" in kinds or any(element_type(k) or k == "binary" for k in kinds):
         return kinds[0] if len(set(kinds)) == 1 else ""
     return "string"
-
-
-def _same(node: exp.Expr, columns: Mapping[str, str]) -> str:
-    kinds = {infer(e, columns) for e in (node.this, *node.expressions)}
-    return kinds.pop() if len(kinds) == 1 else ""
 
 
 def _round(node: exp.Expr, columns: Mapping[str, str]) -> str:
@@ -357,8 +356,8 @@ _RULES: dict[type[exp.Expr], Callable[[Any, Mapping[str, str]], str]] = {
     exp.Column: _column,
     exp.Literal: _literal,
     exp.Paren: _inner,
-    exp.Neg: _inner,
-    exp.Abs: _inner,
+    exp.Neg: _number,
+    exp.Abs: _number,
     exp.Alias: _inner,
     exp.Cast: _cast,
     exp.TryCast: _cast,
@@ -366,13 +365,15 @@ _RULES: dict[type[exp.Expr], Callable[[Any, Mapping[str, str]], str]] = {
     exp.Boolean: _boolean,
     **{kind: _boolean for kind in (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.And, exp.Or, exp.Not)},
     **{kind: _boolean for kind in (exp.Is, exp.In, exp.Between, exp.Like, exp.NullSafeEQ)},
-    **{kind: _arithmetic for kind in (exp.Add, exp.Sub, exp.Mul, exp.Div)},
+    **{kind: _boolean for kind in (exp.ILike, exp.Escape, exp.NullSafeNEQ)},
+    **{kind: _arithmetic for kind in (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)},
+    exp.IntDiv: lambda node, columns: "bigint",
+    exp.DateDiff: lambda node, columns: "bigint" if node.args.get("unit") else "int",
     exp.Case: _case,
     exp.If: _if,
-    exp.Coalesce: _coalesce,
-    **{kind: _string for kind in (exp.Upper, exp.Lower, exp.Trim, exp.Substring)},
-    exp.Concat: _concat,
-    **{kind: _same for kind in (exp.Greatest, exp.Least)},
+    **{kind: _concat for kind in (exp.Concat, exp.DPipe)},
+    **{kind: _coalesce for kind in (exp.Coalesce, exp.Greatest, exp.Least)},
+    exp.Nullif: lambda node, columns: widest([infer(node.this, columns)]),
     exp.Nvl2: lambda node, columns: widest([infer(node.args[part], columns) for part in ("true", "false")]),
     exp.Round: _round,
     **{kind: _whole for kind in (exp.Floor, exp.Ceil)},

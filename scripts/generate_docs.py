@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from dbt_ivm.frontend.support import CONSTRUCTS, Construct, Strategy
-from dbt_ivm.refresh.decide import ALWAYS_DIFFERENT
+from dbt_ivm.frontend.unsteady import ALWAYS_DIFFERENT
 from scripts.patterns import read_patterns
 from scripts.reads import reads_of
 
@@ -74,6 +74,7 @@ a date beside a timestamp. `a JOIN b USING (k)` is the left `k`, of a RIGHT JOIN
 ## Not checked
 
 * **Declared keys that the view does not rely on** are not verified (see [keys.md](keys.md)).
+* **Foreign keys, and new keys among stored rows, under `foreign_keys: trust`**: the user vouches for them.
 * **Session settings** that change what a query means (time zone, ANSI mode, case sensitivity) are not part of the
   recorded state. After changing one, run once with `--full-refresh`.
 
@@ -123,14 +124,14 @@ PATTERNS = """\
 
 Models as people write them, and what becomes of each. They are the models of
 [integration_tests/models/patterns](../integration_tests/models/patterns), over the staging views beside them;
-`tests/spark/test_patterns.py` builds them on real Delta, changes every source three times and compares each with its query after each
-refresh. Strategy, rule, operators and stored columns on this page are what the planner answers for the queries as they stand.
+`tests/spark/test_patterns.py` builds them on real Delta, changes every source and compares each with its query; `make fuzz-spark` adds two rounds, one
+of facts and one of the other tables. Strategy, rule, operators and stored columns on this page are what the planner answers for the queries as they stand.
 
 *Algebraic*: the change is computed from the changes of the sources. *Affected keys*: what the change touches (groups, partitions, rows of the other
 side) is computed again, old and new, and the difference is applied. *Stored* is what the storage table holds;
 [limitations.md](limitations.md) lists the rules, [keys.md](keys.md) how keys are declared.
 
-`dbt deps` needs a network, so `surrogate_key`, `date_spine` and `pivot` are small macros of the project in place of those of dbt_utils. Macros are
+So that the project needs no other package, `surrogate_key`, `date_spine` and `pivot` are small macros of its own in place of those of dbt_utils. Macros are
 plain SQL when they reach the planner: what counts is what they expand to, and `dbt run-operation ivm_explain` tells what becomes of it.
 
 {table}

@@ -209,3 +209,15 @@ def test_the_mode_of_a_keyed_view(apply: str, current: str, rows: int | None, mo
 def test_rows_without_identity_are_merged() -> None:
     view = compile_view("select id from shop.orders", Catalog.of([table("shop.orders", {"id": "bigint"})]))
     assert choose(Options(apply="log"), view.layout, rows=LOG_FROM_ROWS).mode == "merge"
+
+
+def test_a_source_that_had_no_versions_is_read_anew() -> None:
+    pin = pin_source(NAME, history(CREATED, APPEND), SourceState(None, "files"), True)
+    assert pin.change is not None and "had no versions" in pin.change.problem
+
+
+@pytest.mark.parametrize("operation", ["RENAME COLUMN", "DROP COLUMNS"])
+def test_a_column_name_may_stand_for_other_values(operation: str) -> None:
+    commits = history(CREATED, APPEND, (operation, {}, {}))
+    pin = pin_source(NAME, commits, recorded(1, commits), True)
+    assert pin.change is not None and "renamed or dropped" in pin.change.problem

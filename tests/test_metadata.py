@@ -64,3 +64,67 @@ def test_change_capture_that_is_not_available() -> None:
     keys = ProjectKeys(((RelationName.parse("d.t"), DeclaredKeys(changes="audit_columns")),))
     with pytest.raises(UserError, match="IVM_NOT_YET"):
         compiled("select a from d.t", {"d.t": TABLE}, keys)
+
+
+class BrokenEngine(FakeEngine):
+    """A storage table whose history cannot be read."""
+
+    def __init__(self, columns: list[str], message: str) -> None:
+        super().__init__({"d.m__ivm": (columns, None)})
+        self.message = message
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        if sql.startswith("DESCRIBE HISTORY"):
+            raise EngineError(self.message)
+        return super().rows(sql)
+
+
+STORAGE = RelationName.parse("d.m__ivm")
+
+
+def test_a_failure_that_may_pass_is_no_reason_to_rebuild() -> None:
+    engine = BrokenEngine(["a", "__ivm_part"], "Read timed out")
+    with pytest.raises(EngineError, match="timed out"):
+        MetadataReader(engine, ProjectKeys()).stored(STORAGE)  # type: ignore[arg-type]
+
+
+def test_a_storage_table_that_lost_its_files_is_rebuilt() -> None:
+    engine = BrokenEngine(["a", "__ivm_part"], "[DELTA_TRUNCATED_TRANSACTION_LOG] gone")
+    stored = MetadataReader(engine, ProjectKeys()).stored(STORAGE)  # type: ignore[arg-type]
+    assert stored.state is None and "cannot be read: [DELTA_TRUNCATED" in stored.problem
+
+
+def test_another_table_of_that_name_is_not_replaced() -> None:
+    engine = BrokenEngine(["a"], "[DELTA_TABLE_ONLY_OPERATION] d.m__ivm is not a Delta table")
+    with pytest.raises(UserError, match="IVM_NOT_OURS"):
+        MetadataReader(engine, ProjectKeys()).stored(STORAGE)  # type: ignore[arg-type]
+
+
+VIEWED = "select percent_rank() over (order by a) as a from d.v"
+
+
+def test_a_view_below_a_query_without_a_plan_is_part_of_its_definition() -> None:
+    one = compiled(VIEWED, {"d.v": (["a"], "select a from d.t"), "d.t": TABLE})
+    other = compiled(VIEWED, {"d.v": (["a"], "select a from d.t where a > 1"), "d.t": TABLE})
+    assert one.refusal is not None and one.unsteady is None
+    assert one.fingerprint != other.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("sql", "clocks", "unsteady"),
+    [
+        ("select percent_rank() over (order by a) as a from d.t where a > day(current_date())", ["__ivm_clock.today"], ""),
+        ("select percent_rank() over (order by a) as a from d.v", ["__ivm_clock.now"], ""),
+        ("select percent_rank() over (order by a + rand()) as a from d.t", [], "non_deterministic"),
+        ("select percent_rank() over (order by a) as a from d.t where my_function(a)", [], "unknown_function"),
+        ("select percent_rank() over (order by a) as a from d.t tablesample (10 percent)", [], "sample"),
+        ("select percent_rank() over (order by x.a) as a from d.t x join d.bad b on x.a = b.a", [], "view_not_expandable"),
+        ("select percent_rank() over (order by a) as a from d.t", [], ""),
+    ],
+)  # fmt: skip
+def test_what_else_a_query_without_a_plan_depends_on(sql: str, clocks: list[str], unsteady: str) -> None:
+    view = "select a from d.t where a < unix_timestamp()"
+    found = compiled(sql, {"d.t": TABLE, "d.v": (["a"], view), "d.bad": (["a"], "select from where")})
+    assert found.refusal is not None
+    assert [str(t.name) for t in found.tables if str(t.name).startswith("__ivm")] == clocks
+    assert (found.unsteady.construct if found.unsteady else "") == unsteady

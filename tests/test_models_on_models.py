@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbt_ivm import names
-from dbt_ivm.api import table
+from dbt_ivm.api import plan_view, table
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog, Key, Table, TableColumn, View
 from dbt_ivm.refresh.view import CompiledView, compile_view
@@ -22,7 +22,9 @@ def over(parent: CompiledView, by_log: bool) -> CompiledView:
     key = Key((*layout.identity, names.PART), "storage")
     stored = Table(STORAGE, tuple(TableColumn(c, "bigint") for c in columns), (key,), live=layout.identity)
     shown = tuple(TableColumn(p.name, "bigint") for p in layout.facade)
-    facade = View(FACADE, shown, sql_text(parent.facade_select(STORAGE.table(), live=by_log)), ("shop",), ())
+    facade = View(
+        FACADE, shown, sql_text(parent.facade_select(STORAGE.table(), token=f"{by_log}", live=by_log)), ("shop",), ()
+    )
     return compile_view("select * from shop.parent where customer > 0", Catalog.of([facade, stored]))
 
 
@@ -38,3 +40,16 @@ def test_a_parent_that_moves_to_the_log_does_not_rebuild_its_children(sql: str) 
     parent = compile_view(sql, Catalog.of([ORDERS]))
     merged, logged = over(parent, by_log=False), over(parent, by_log=True)
     assert merged.refusal is None and merged.fingerprint == logged.fingerprint
+
+
+def test_tombstones_leave_a_parent_that_has_no_identity_any_more() -> None:
+    """What the child counted with the opposite sign goes with the opposite sign, whatever the parent is now."""
+    parent = compile_view("select id, customer, amount from shop.orders", Catalog.of([ORDERS]))
+    columns = (*parent.layout.stored, names.PART, names.SEQ, names.STATE)
+    stored = Table(STORAGE, tuple(TableColumn(c, "bigint") for c in columns))
+    shown = tuple(TableColumn(p.name, "bigint") for p in parent.layout.facade)
+    facade = View(FACADE, shown, sql_text(parent.facade_select(STORAGE.table())), ("shop",), ())
+    sql = "select customer, count(*) as n from shop.parent group by customer"
+    plan = plan_view(sql, [facade, stored], changes={str(STORAGE): (3, 5)})
+    feed = plan.steps[-1].sql.split("TABLE_CHANGES")[0]
+    assert "`__ivm_part` = 2" in feed and "THEN -" in feed

@@ -41,6 +41,7 @@ from dbt_ivm.operators import (
     Windowing,
     col,
 )
+from dbt_ivm.operators.preserving import one_key_each
 
 
 @dataclass(frozen=True)
@@ -130,10 +131,9 @@ def _left_join(plan: LeftJoin, facts: _Facts) -> Identified | None:
     if left is None or right is None:
         return None
     relied_on = tuple(dict.fromkeys([*left.relied_on, *right.relied_on]))
-    types = {**plan.left.types, **plan.right.types}
-    matched = {p.right.name for p in plan.pairs if isinstance(p.right, exp.Column)} | fixed_columns(
-        plan.predicates, types
-    )
+    told = [one_key_each(p, plan.left, plan.right) for p in plan.pairs]
+    matched = {p.right.name for p in told if p and isinstance(p.right, exp.Column)}
+    matched |= fixed_columns(plan.predicates, {**plan.left.types, **plan.right.types})
     if set(right.key) <= matched:
         return Identified(replace(plan, left=left.plan), left.key, relied_on)
     sides = _apart((plan.left, plan.right), [left, _marked(right, in_key=False) if facts.marks else right])

@@ -2,7 +2,8 @@
 
 An edge goes from the member that references to the member whose unique key is referenced.  It is found in equalities
 of the join, also through others (a = b and b = c), and says whether a foreign key is declared along it.  Each member
-is looked up from one other at most; members that are looked up from none are roots.
+is looked up from one other at most; members that are looked up from none are roots.  Equal values of different types
+must be one to a row, too (one_equal.py).
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import ForeignKey, Key, Table
 from dbt_ivm.names import STORAGE_SUFFIX
 from dbt_ivm.nodes import conjuncts
+from dbt_ivm.one_equal import equals_one
 from dbt_ivm.operators import Filter, Join, Operator, Project, Scan
-from dbt_ivm.types import decimal_of, is_floating, is_integral
+from dbt_ivm.types import infer, is_integral
 
 
 @dataclass(frozen=True)
@@ -114,26 +116,26 @@ def fixed_columns(conditions: Iterable[exp.Expr], types: Mapping[str, str]) -> s
         if isinstance(c, exp.EQ)
         and isinstance(c.this, exp.Column)
         and isinstance(c.expression, exp.Literal)
-        and (c.expression.is_string or _is_number(types[c.this.name]))
+        and equals_one(infer(c.expression, {}), types[c.this.name])
     }
 
 
-def _is_number(type_name: str) -> bool:
-    return is_integral(type_name) or is_floating(type_name) or bool(decimal_of(type_name))
-
-
 class EqualColumns:
-    """Columns that the join's predicates hold equal; through others only where all are of one type."""
+    """Columns that the join's predicates hold equal; through others only where all are of one type.
+
+    ``direct``: pairs of columns in one predicate, where a value of the first equals one of the second at most.
+    """
 
     def __init__(self, join: Join) -> None:
         types = join.types
-        self.direct: set[frozenset[str]] = set()
+        self.direct: set[tuple[str, str]] = set()
         self.leader: dict[str, str] = {}
         for predicate in join.predicates:
             sides = (predicate.this, predicate.expression) if isinstance(predicate, exp.EQ) else ()
             if len(sides) == 2 and all(isinstance(s, exp.Column) for s in sides):
                 left, right = (s.name for s in sides)
-                self.direct.add(frozenset((left, right)))
+                pairs = ((left, right), (right, left))
+                self.direct.update((a, b) for a, b in pairs if equals_one(types[a], types[b]))
                 if types[left] and types[left] == types[right]:
                     self.leader[self._lead(left)] = self._lead(right)
 
@@ -142,8 +144,9 @@ class EqualColumns:
             column = self.leader[column]
         return column
 
-    def are(self, left: str, right: str) -> bool:
-        return frozenset((left, right)) in self.direct or (left != right and self._lead(left) == self._lead(right))
+    def determine(self, left: str, right: str) -> bool:
+        """Whether rows with one value of the left column have one value of the right at most."""
+        return (left, right) in self.direct or (left != right and self._lead(left) == self._lead(right))
 
 
 def edge_between(
@@ -206,10 +209,10 @@ def _pairs(
             candidates: Iterable[str] = [rows.columns[columns[position]]] if columns[position] in rows.columns else []
         else:
             candidates = rows.columns.values()
-        matching = [c for c in candidates if equal.are(c, theirs)]
+        matching = [c for c in candidates if equal.determine(c, theirs)]
         if not matching:
             return None
-        pairs.append((min(matching, key=lambda c: frozenset((c, theirs)) not in equal.direct), theirs))
+        pairs.append((min(matching, key=lambda c: (c, theirs) not in equal.direct), theirs))
     return tuple(pairs)
 
 

@@ -100,7 +100,7 @@ def _from_any_rows(
         if not wanted or any(c not in other.columns for c in wanted):
             continue
         theirs = [other.columns[c] for c in wanted]
-        ours = [next((n for n in rows.column_names if equal.are(n, t)), "") for t in theirs]
+        ours = [next((n for n in rows.column_names if equal.determine(n, t)), "") for t in theirs]
         if all(ours):
             by_column = {f.column.lower(): f.name for f in other.scan.fields}
             name = f"rows({', '.join(ours)}) -> {other.scan.source}({', '.join(wanted)})"

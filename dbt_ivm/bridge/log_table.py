@@ -12,7 +12,7 @@ from dbt_ivm.bridge.request import Request
 from dbt_ivm.refresh.apply.state_only import change_state
 from dbt_ivm.refresh.compact import compact, compacted
 from dbt_ivm.refresh.plan import RefreshPlan
-from dbt_ivm.refresh.state import LOG_MODE, METADATA_MARK, RowCounts, State
+from dbt_ivm.refresh.state import LOG_MODE, METADATA_MARK, RowCounts, State, UnreadableState
 from dbt_ivm.refresh.view import CompiledView
 
 
@@ -36,12 +36,18 @@ class LogTable:
             self.reader.state_rows(self.request.storage)
         if own is None:
             return None
+        if any(stored.version < c.version < own.version and not c.keeps_storage for c in commits):
+            raise UnreadableState("somebody else wrote into it")
         return plan.commit, plan.commit.counts or own.counts
 
     def compact(self, view: CompiledView, state: State, rows: int | None, mode: str = LOG_MODE) -> bool:
         """Dead rows and tombstones removed in one commit; False when another writer came first."""
         storage = self.request.storage
-        version = self.reader.commits(storage)[0].version
+        commits = self.reader.commits(storage)
+        if len(self.reader.moving_since(storage, state, commits)) != 1:
+            self.warn(f"{self.request.model}: {storage} is not compacted, somebody else wrote into it")
+            return False
+        version = commits[0].version
         left = compacted(state, version, rows, mode)
         try:
             self.engine.rows(compact(view.layout, storage, version, left))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -31,6 +32,12 @@ from dbt_ivm.refresh.state import MERGE_MODE, Pin, RowCounts, SourceChange, Sour
 from dbt_ivm.types import normalise
 
 MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "NoSuchTableException", "not found")
+
+#: A storage table that says this has lost rows or columns of its own; any other failure may be over the next time.
+LOST = (
+    "UNRESOLVED_COLUMN|FILE_NOT_EXIST|FileNotFound|FILE_NOT_FOUND|FAILED_READ_FILE|PATH_NOT_FOUND|TRUNCATED_TRANSACTION"
+    "|DELTA_VERSION|DELTA_STATE_RECOVER|TABLE_ONLY_OPERATION|not a Delta table|MISSING_DELTA_TABLE"
+)
 
 #: States by storage table and commit, for processes that run dbt more than once.
 KNOWN_STATES: dict[str, State] = {}
@@ -198,16 +205,33 @@ class MetadataReader:
         except UnreadableState as error:
             return Stored(None, f"the storage table {storage} cannot be continued: {error}", version)
         except (EngineError, IndexError) as error:
+            self._refuse_another_table(storage)
             reason = str(error).strip().split("\n")[0]
+            if isinstance(error, EngineError) and not re.search(LOST, str(error)):
+                raise  # it may be readable a moment later
             return Stored(None, f"the storage table {storage} cannot be read: {reason}", version)
-        if commits[-1].version > state.storage_version:
-            commits = self.commits(storage, state.storage_version)
-        moving = [c for c in commits if c.version >= state.storage_version and not c.keeps_storage]
+        moving = self.moving_since(storage, state, commits)
         if len(moving) != 1:
             others = ", ".join(c.operation for c in moving[:-1]) or "its own commit is gone"
             reason = f"somebody else wrote into the storage table {storage} ({others})"
             return Stored(None, reason, version, state)
         return Stored(state, "", version, state, _rows_after(state, moving[0]))
+
+    def _refuse_another_table(self, storage: RelationName) -> None:
+        """A table of that name that is not ours is not replaced."""
+        description = self.describe(storage)
+        if names.PART not in {c.name.lower() for c in description.columns}:
+            raise UserError(
+                "IVM_NOT_OURS",
+                f"{storage} exists and is no storage table of a model: it has no column {names.PART}. "
+                "Rename or drop it, or give the model another alias.",
+            )
+
+    def moving_since(self, storage: RelationName, state: State, commits: Sequence[Commit]) -> list[Commit]:
+        """Commits that moved rows since the one that wrote the state; only that one when nobody else wrote."""
+        if commits[-1].version > state.storage_version:
+            commits = self.commits(storage, state.storage_version)
+        return [c for c in commits if c.version >= state.storage_version and not c.keeps_storage]
 
     def _state_row(self, storage: RelationName, commits: Sequence[Commit]) -> State:
         """The state row as of the newest commit; what a commit wrote never changes, so it is read once."""

@@ -8,6 +8,7 @@ Decisions are made in ``refresh/``; this file asks the engine for facts, runs th
 from __future__ import annotations
 
 import contextlib
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -81,9 +82,12 @@ class Refresher:
         self.facade = Facade(engine, request)
         self.log = LogTable(engine, self.reader, request, warn)
         self.parts = AuxiliaryViews(engine, request, self.reader, warn)
+        #: Names what this run builds, if it builds; a plan that is only shown is the same each time.
+        self.build: int | None = None
 
     # ------------------------------------------------------------------ the protocol
     def run(self) -> Outcome:
+        self.build = secrets.randbits(48)
         if self.request.is_empty_run and self.request.storage_exists:
             return Outcome.of(NONE, "--empty leaves an existing model as it is", self.engine)
         prepared, decision = self._look()
@@ -264,7 +268,7 @@ class Refresher:
             with self.engine.timed("apply"):
                 written = self.log.written(prepared.stored, plan)
         except UnreadableState:  # two writers in the moment that no check covers: exact again before anybody goes on
-            reason = "another run rebuilt the storage table while this one refreshed it"
+            reason = "another run wrote into the storage table while this one refreshed it"
             return self._rebuild(self.prepare(refreshing=True), Decision(FULL, reason))
         if written is None:
             raise UserError(
@@ -305,6 +309,8 @@ class Refresher:
         if prepared.state.mode != LOG_MODE:
             return "kept by merge, nothing to compact"
         state = prepared.state
+        if state.fingerprint != prepared.view.fingerprint:
+            return "left alone: its definition or keys changed, the next run rebuilds it"
         if not state.refreshes:
             return "nothing to compact"
         done = self.log.compact(prepared.view, state, prepared.stored.rows if prepared.stored else None)
@@ -410,28 +416,29 @@ class Refresher:
     def _next_state(self, prepared: Prepared, decision: Decision) -> State:
         stored = prepared.stored
         known = stored.last_known if stored else None
+        version = (stored.version if stored else -1) + 1
+        build = version if self.build is None else self.build
         return following_state(
             known,
             prepared.view.fingerprint,
             {str(n): p.current for n, p in prepared.pins.items()},
-            storage_version=(stored.version if stored else -1) + 1,
+            storage_version=version,
             rows=stored.rows if stored and decision.strategy == INCREMENTAL else None,
             distrusted=prepared.distrusted,
             is_empty_build=self.request.is_empty_run,
             reason=decision.reason,
             mode=self._mode(prepared),
-            epoch=known.epoch if known and decision.strategy == INCREMENTAL else (stored.version if stored else -1) + 1,
+            epoch=known.epoch if known and decision.strategy == INCREMENTAL else build,
             **(log_so_far(known) if known and decision.strategy == INCREMENTAL else {}),
         )
 
     def _check_keys(self, prepared: Prepared, decision: Decision) -> Decision:
-        """A full build believes declared keys only after looking; violated ones are not used."""
-        violations = violated_keys(self.engine, prepared.view, prepared.pins)
-        if not violations:
-            return decision
-        reason = "; ".join(self._key_violation(f"{key}: {example}") for key, example in violations.items())
-        self._without_keys(prepared, tuple(violations))
-        return replace(decision, reason="; ".join(r for r in (decision.reason, reason) if r))
+        """A full build believes declared keys only after looking; without a violated one it may rely on others."""
+        while violations := violated_keys(self.engine, prepared.view, prepared.pins):
+            reason = "; ".join(self._key_violation(f"{key}: {example}") for key, example in violations.items())
+            self._without_keys(prepared, tuple(violations))
+            decision = replace(decision, reason="; ".join(r for r in (decision.reason, reason) if r))
+        return decision
 
     def _check_types(self, prepared: Prepared) -> None:
         """The stored rows must have the query's types exactly; the engine says both before anything is written."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbt_ivm.catalog.relation_name import RelationName
-from dbt_ivm.cdc.commits import Commit, same_commit, total
+from dbt_ivm.cdc.commits import RENAMING, Commit, same_commit, total
 from dbt_ivm.refresh.state import Pin, SourceChange, SourceState
 
 #: Commits read at once; enough for the usual distance between two refreshes.
@@ -27,8 +27,10 @@ def pin_source(name: RelationName, commits: Sequence[Commit], recorded: SourceSt
     """
     newest = commits[0]
     current = SourceState(newest.version, newest.token)
-    if recorded is None or recorded.version is None:
+    if recorded is None:
         return Pin(current)
+    if recorded.version is None:
+        return Pin(current, None, SourceChange(problem=f"source {name} had no versions at the last refresh"))
     if recorded.version == newest.version and same_commit(recorded.commit, newest.token):
         return Pin(current, recorded.version)
     since = [c for c in commits if c.version > recorded.version]
@@ -42,6 +44,8 @@ def pin_source(name: RelationName, commits: Sequence[Commit], recorded: SourceSt
     maintenance_only = all(c.is_maintenance for c in since)
     if not feed_is_on and not maintenance_only:
         problem = f"the change data feed of source {name} is off; turn it on with: {enable_statement(name)}"
+    if any(c.operation in RENAMING for c in since):
+        problem = f"columns of source {name} were renamed or dropped"
     volumes = [c.volume for c in since if not c.is_maintenance]
     volume = None if any(v is None for v in volumes) else sum(v or 0 for v in volumes)
     moving = [c for c in since if not c.is_maintenance]

@@ -24,6 +24,10 @@ MAINTENANCE = frozenset(
 KEEPS_STORAGE = MAINTENANCE - {"ADD COLUMNS", "RENAME COLUMN", "DROP COLUMNS"}
 
 
+#: After these a column name may stand for other values, although no row moved.
+RENAMING = frozenset(("RENAME COLUMN", "DROP COLUMNS"))
+
+
 @dataclass(frozen=True)
 class Commit:
     version: int

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from dbt_ivm import nodes
 from dbt_ivm.errors import Refusal
+from dbt_ivm.frontend.name_generators import usual_columns
 from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.frontend.scope import Scope
 from dbt_ivm.nested_types import element_type, map_types
@@ -73,15 +74,14 @@ def generated(scope: Scope, generator: exp.Expr, alias: str, names: list[str], o
 
 def _usual_names(scope: Scope, generator: exp.Expr) -> list[str]:
     """What Spark calls the columns when the query does not."""
-    if "stack" in function_names(generator):
-        rows, values = _stacked(scope, generator)
-        return [f"col{i}" for i in range(-(-len(values) // rows))]
-    argument = generator.this if isinstance(generator.this, exp.Expr) else None
-    kind = infer(scope.resolve(argument), scope.plan.types) if argument is not None else ""
-    is_array = isinstance(argument, (exp.Array, exp.GenerateSeries)) or kind.startswith("array<")
-    if is_array and isinstance(generator, (exp.Explode, exp.ExplodeOuter, exp.Posexplode, exp.PosexplodeOuter)):
-        return ["pos", "col"] if isinstance(generator, (exp.Posexplode, exp.PosexplodeOuter)) else ["col"]
-    raise Refusal("lateral", f"{scope.text(generator)} without names of its columns", line_of(generator) or scope.line)
+    resolved = generator.copy()
+    for argument in list(resolved.iter_expressions()):
+        argument.replace(scope.resolve(argument))
+    names = [name for name, _ in usual_columns(resolved, scope.plan.types)]
+    if not names:
+        detail = f"{scope.text(generator)} without names of its columns"
+        raise Refusal("lateral", detail, line_of(generator) or scope.line)
+    return names
 
 
 def _stacked(scope: Scope, generator: exp.Expr) -> tuple[int, list[exp.Expr]]:

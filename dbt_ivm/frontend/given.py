@@ -15,6 +15,7 @@ from sqlglot import exp
 from dbt_ivm import names
 from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.lower import Lowering
+from dbt_ivm.frontend.lower_limit import without_aliases
 from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.operators import Aggregate, Existence, Kind, LeftJoin, Operator, Project, Projection, col
 
@@ -76,10 +77,10 @@ def per_row_limit(select: exp.Select) -> exp.Select:
     ordered = [o.copy() for o in order.expressions]
     for one in ordered:
         key = one.this
-        if isinstance(key, exp.Column) and not key.table and key.name in items:
-            one.set("this", items[key.name].copy())
-        elif isinstance(key, exp.Literal) and not key.is_string:
+        if isinstance(key, exp.Literal) and not key.is_string:
             one.set("this", select.selects[int(key.name) - 1].unalias().copy())
+        else:
+            one.set("this", without_aliases(key, items))
     place = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=ordered))
     kept: exp.Expr = exp.GT(this=place, expression=exp.Literal.number(skipped))
     if select.args.get("limit") is not None:

@@ -34,6 +34,14 @@ def grouping_sets(group: exp.Group) -> list[Set] | None:
     return found
 
 
+def group_elements(group: exp.Group) -> list[exp.Expr]:
+    """The expressions that the rows are grouped by, of all grouping sets; ``(a)`` is ``a``."""
+    sets = grouping_sets(group)
+    return (
+        [_unwrapped(e) for e in group.expressions] if sets is None else list(dict.fromkeys(e for s in sets for e in s))
+    )
+
+
 def _sets(element: exp.Expr) -> list[Set]:
     if isinstance(element, exp.Rollup):
         parts = [_columns(e) for e in element.expressions]
@@ -47,6 +55,11 @@ def _sets(element: exp.Expr) -> list[Set]:
 
 
 def _columns(element: exp.Expr) -> Set:
-    if isinstance(element, exp.Paren):
-        return (element.this,)
+    element = _unwrapped(element)
     return tuple(element.expressions) if isinstance(element, exp.Tuple) else (element,)
+
+
+def _unwrapped(element: exp.Expr) -> exp.Expr:
+    while isinstance(element, exp.Paren):
+        element = element.this
+    return element

@@ -187,12 +187,12 @@ def _measure(lowering: Lowering, measures: list[Measure], call: exp.Expr, types:
 def _plain_call(node: exp.Expr, types: dict[str, str]) -> exp.Expr:
     """A supported call, with one value whatever the order of rows; FILTER becomes a CASE inside the argument."""
     call = _call_without_filter(node)
-    argument = call.this if isinstance(call.this, exp.Expr) else None
+    argument = _argument(call)
     kind = infer(argument, types) if argument is not None else ""
     is_ordered = is_comparable(kind)
     if isinstance(call, ANY_VALUE):
         return exp.Min(this=call.this) if is_ordered else exp.ArgMin(this=call.this, expression=form(call.this, kind))
-    if isinstance(call, LISTED) and not isinstance(argument, (exp.Order, exp.Distinct)):
+    if isinstance(call, LISTED) and not isinstance(argument, exp.Order):
         return exp.Anonymous(this="SORT_ARRAY", expressions=[call]) if is_ordered else _sorted_by_form(call, kind)
     if isinstance(call, exp.Mode) and argument is not None:  # of equally frequent values the smallest
         return exp.Mode(this=argument.copy(), deterministic=exp.true())
@@ -208,6 +208,14 @@ def _plain_call(node: exp.Expr, types: dict[str, str]) -> exp.Expr:
         both = exp.Anonymous(this="STRUCT", expressions=[other.copy(), value])
         return type(call)(this=call.this, expression=_when(known, both))
     return call
+
+
+def _argument(call: exp.Expr) -> exp.Expr | None:
+    """The first argument, DISTINCT or not."""
+    argument = call.this
+    if isinstance(argument, exp.Distinct) and len(argument.expressions) == 1:
+        argument = argument.expressions[0]
+    return argument if isinstance(argument, exp.Expr) else None
 
 
 def _sorted_by_form(call: exp.Expr, kind: str) -> exp.Expr:
@@ -316,7 +324,8 @@ def result_type(call: exp.Expr, types: dict[str, str]) -> str:
         return "bigint"
     if isinstance(call, exp.Anonymous) and call.expressions and isinstance(call.expressions[0], LISTED):
         return result_type(call.expressions[0], types)
-    argument = infer(call.this, types) if isinstance(call.this, exp.Expr) else ""
+    first = _argument(call)
+    argument = infer(first, types) if first is not None else ""
     if isinstance(call, (exp.Min, exp.Max, *BESIDE_EXTREMUM)):
         return argument
     if isinstance(call, DOUBLE):

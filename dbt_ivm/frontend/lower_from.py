@@ -8,6 +8,7 @@ from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.clocks import asks_the_clock
 from dbt_ivm.frontend.generators import generated, lateral_view
 from dbt_ivm.frontend.given import Given
+from dbt_ivm.frontend.joined_columns import USING
 from dbt_ivm.frontend.lower import Rows
 from dbt_ivm.frontend.lower_lateral import lower_lateral
 from dbt_ivm.frontend.lower_pivot import lower_pivot
@@ -62,7 +63,9 @@ def lower_from(scope: Scope, select: exp.Select, given: Given | None = None) -> 
             continue
         _refuse_join(join, words)
         right = _source(scope, join.this)
-        conditions = conjuncts(join.args["on"]) if join.args.get("on") is not None else []
+        on = join.args.get("on")
+        conditions = conjuncts(on) if on is not None else []
+        scope.shares_columns |= on is not None and bool(on.meta.get(USING))
         is_outer = bool(words & {"LEFT", "RIGHT", "FULL", "SEMI", "ANTI"})
         asking = [c for c in conditions if c.find(exp.Query) or (asks_the_clock(c) and not is_outer)]
         scope.plan = joined()

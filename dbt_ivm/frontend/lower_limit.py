@@ -8,6 +8,7 @@ query allows, and always the same one.  Without ORDER BY the engine may keep any
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -89,15 +90,19 @@ def order_keys(query: exp.Expr, items: list[tuple[str, exp.Expr | None]]) -> lis
         if any(expression is None for expression in made_of.values()):
             raise Refusal("limit_number", "ORDER BY " + ordered.sql(dialect="spark"), line_of(query))
         spelled = ordered.copy()
-        spelled.set("this", _without_aliases(spelled.this, made_of))
+        spelled.set("this", without_aliases(spelled.this, made_of))
         keys.append(OrderKey(spelled))
     return keys
 
 
-def _without_aliases(key: exp.Expr, made_of: dict[str, exp.Expr | None]) -> exp.Expr:
+def without_aliases(key: exp.Expr, made_of: Mapping[str, exp.Expr | None]) -> exp.Expr:
+    """A key of ORDER BY over the columns below the select list."""
+
     def replaced(node: exp.Expr) -> exp.Expr:
         expression = made_of.get(node.name) if isinstance(node, exp.Column) and not node.table else None
-        return exp.Paren(this=expression.copy()) if expression is not None else node
+        if expression is None:
+            return node
+        return expression.copy() if node.parent is None else exp.Paren(this=expression.copy())
 
     return key.transform(replaced)
 

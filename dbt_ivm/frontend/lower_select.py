@@ -5,25 +5,21 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dbt_ivm.errors import Refusal
-from dbt_ivm.frontend.clocks import clock_of
 from dbt_ivm.frontend.correlation import over_no_rows
-from dbt_ivm.frontend.functions import is_aggregate
 from dbt_ivm.frontend.generators import generated, is_generator
 from dbt_ivm.frontend.given import Given
-from dbt_ivm.frontend.grouping import grouping_sets
+from dbt_ivm.frontend.grouping import group_elements, grouping_sets
 from dbt_ivm.frontend.lower import Lowering, Rows
 from dbt_ivm.frontend.lower_aggregate import has_aggregates, lower_aggregate
 from dbt_ivm.frontend.lower_from import filtered, lower_from
 from dbt_ivm.frontend.lower_limit import keep_places, limit_of, order_keys
-from dbt_ivm.frontend.lower_subquery import is_subquery, keep_rows
+from dbt_ivm.frontend.lower_subquery import keep_rows
 from dbt_ivm.frontend.lower_window import lower_windows, named_windows, refuse_windows, spelled_out
 from dbt_ivm.frontend.parse import line_of
+from dbt_ivm.frontend.postponed import Waiting, over_groups, postponed
 from dbt_ivm.frontend.scope import Scope
 from dbt_ivm.nodes import replace_columns
-from dbt_ivm.operators import Aggregate, Filter, LeftJoin, Project, Projection, col, references
-
-#: A subquery that is computed after grouping stands as such a column until then.
-LATER = "__ivm_later_"
+from dbt_ivm.operators import Aggregate, Filter, LeftJoin, Project, Projection, col
 
 
 def lower_select(lowering: Lowering, select: exp.Select, given: Given | None = None) -> Rows:
@@ -32,6 +28,7 @@ def lower_select(lowering: Lowering, select: exp.Select, given: Given | None = N
     scope = Scope(lowering, line_of(select))
     if given is not None:
         scope.columns.update(given.columns)
+        scope.given = frozenset(given.columns)
     correlated = lower_from(scope, select, given)
     where = select.args.get("where")
     if where is not None:
@@ -43,19 +40,20 @@ def lower_select(lowering: Lowering, select: exp.Select, given: Given | None = N
     windows = named_windows(select)
     apart = given.inner if given is not None else ()
     added = given.outputs if given is not None else []
-    named = [pair for item in select.selects for pair in _named_items(scope, item)]
+    having, qualify, group = (select.args.get(clause) for clause in ("having", "qualify", "group"))
+    waiting = Waiting() if group is not None or having is not None or has_aggregates(select.selects) else None
+    named = [pair for item in select.selects for pair in _named_items(scope, item, waiting)]
     items = [(name, spelled_out(e, windows, apart)) for name, e in named]
     limit = limit_of(lowering, select)
     keys = order_keys(select, [*items]) if limit is not None else []
     is_distinct = select.args.get("distinct") is not None
-    having, qualify, group = (select.args.get(clause) for clause in ("having", "qualify", "group"))
     conditions = [spelled_out(c.this, windows, apart) for c in (having, qualify) if c is not None]
     conditions += [spelled_out(key.ordered.this, windows, apart) for key in keys if not key.output]
     if is_distinct and any(not key.output for key in keys):
         raise Refusal("limit_number", "DISTINCT, ORDER BY something that is not selected", line_of(select))
     everything = [e for _, e in items] + conditions
-    if group is not None or having is not None or has_aggregates(everything):
-        outputs, kept = _grouped(scope, select, items + added, conditions, given)
+    if waiting is not None or has_aggregates(everything):
+        outputs, kept = _grouped(scope, select, items + added, conditions, given, waiting or Waiting())
     else:
         outputs = [(name, _item(scope, name, e)) for name, e in items] + added
         kept = [scope.resolve(c, keep=(exp.Window,)) for c in conditions]
@@ -85,23 +83,34 @@ def _item(scope: Scope, name: str, expression: exp.Expr) -> exp.Expr:
     """An item of the select list; a generator there makes rows."""
     if is_generator(expression):
         alias = scope.lowering.fresh("generated")
-        if isinstance(expression, (exp.Posexplode, exp.PosexplodeOuter)):
-            raise Refusal("lateral", scope.text(expression), line_of(expression) or scope.line)
+        _refuse_several(scope, expression)
         scope.plan = generated(scope, expression, alias, [name])
         return scope.resolve(exp.column(name, table=alias))
     return scope.resolve(expression, keep=(exp.Window,))
 
 
-def _named_items(scope: Scope, item: exp.Expr) -> list[tuple[str, exp.Expr]]:
+def _named_items(scope: Scope, item: exp.Expr, waiting: Waiting | None) -> list[tuple[str, exp.Expr]]:
     """An item of the select list; generator(…) AS (a, b) is several."""
     if not isinstance(item, exp.Aliases):
-        return [(item.alias_or_name, item.unalias())]
+        name, expression = item.alias_or_name, item.unalias()
+        if waiting is None or not is_generator(expression):
+            return [(name, expression)]
+        _refuse_several(scope, expression)
+        return waiting.columns(scope.lowering.fresh("generated"), [name], expression)
     names = [a.name for a in item.aliases]
     if not is_generator(item.this):
         raise Refusal("unparsable", scope.text(item), line_of(item) or scope.line)
     alias = scope.lowering.fresh("generated")
+    if waiting is not None:
+        return waiting.columns(alias, names, item.this)
     scope.plan = generated(scope, item.this, alias, names)
     return [(n, exp.column(n, table=alias)) for n in names]
+
+
+def _refuse_several(scope: Scope, generator: exp.Expr) -> None:
+    """Several columns under one name."""
+    if isinstance(generator, (exp.Posexplode, exp.PosexplodeOuter)):
+        raise Refusal("lateral", scope.text(generator), line_of(generator) or scope.line)
 
 
 def _grouped(
@@ -109,17 +118,19 @@ def _grouped(
     select: exp.Select,
     items: list[tuple[str, exp.Expr]],
     conditions: list[exp.Expr],
-    given: Given | None = None,
+    given: Given | None,
+    waiting: Waiting,
 ) -> tuple[list[tuple[str, exp.Expr]], list[exp.Expr]]:
     """GROUP BY: the select list and the conditions as expressions over groups.
 
     Subqueries inside aggregates belong to the rows below; all others are computed per group.
     """
-    later: dict[str, exp.Expr] = {}
+    later = waiting.later
     group = select.args.get("group")
-    grouped_by = list(group.expressions) if group is not None else []
-    everything = [(name, _postponed(e, later, grouped_by)) for name, e in items]
-    everything += [("", _postponed(c, later, grouped_by)) for c in conditions]
+    grouped_by = group_elements(group) if group is not None else []
+    everything = [(name, postponed(e, later, grouped_by)) for name, e in items]
+    arguments = [argument for *_, call in waiting.generators for argument in call.iter_expressions()]
+    everything += [("", postponed(e, later, grouped_by)) for e in conditions + arguments]
     resolved = [(name, scope.resolve(e, keep=(exp.Window,))) for name, e in everything]
     outputs = [e for _, e in resolved[: len(items)]]
     keys, sets = _keys(scope, group, outputs)
@@ -134,9 +145,23 @@ def _grouped(
         if later:
             raise Refusal("subquery", "subqueries beside aggregates in a correlated subquery", line_of(select))
         rewritten = _one_row_each(scope, given, resolved, rewritten)
+    if waiting.generators:
+        _make_rows_of_groups(scope, waiting, rewritten, len(rewritten) - len(arguments))
     if later:
-        rewritten = [(name, _with_subqueries(scope, e, later)) for name, e in rewritten]
-    return rewritten[: len(items)], [e for _, e in rewritten[len(items) :]]
+        rewritten = [(name, over_groups(scope, e, later)) for name, e in rewritten]
+    return rewritten[: len(items)], [e for _, e in rewritten[len(items) : len(items) + len(conditions)]]
+
+
+def _make_rows_of_groups(scope: Scope, waiting: Waiting, found: list[tuple[str, exp.Expr]], first: int) -> None:
+    """``found`` has the generators' arguments from the place ``first`` on."""
+    if any(e.find(exp.Window) for _, e in found):  # of the groups, before the generator makes rows of them
+        raise Refusal("lateral", "beside window functions over groups", scope.line)
+    arguments = iter([e for _, e in found[first:]])
+    for alias, names, generator in waiting.generators:
+        call = generator.copy()
+        for written in list(call.iter_expressions()):
+            written.replace(over_groups(scope, next(arguments), waiting.later))
+        scope.plan = generated(scope, call, alias, names)
 
 
 def _one_row_each(
@@ -162,40 +187,6 @@ def _one_row_each(
     return outputs
 
 
-def _postponed(expression: exp.Expr, later: dict[str, exp.Expr], keys: list[exp.Expr]) -> exp.Expr:
-    """The expression with subqueries and clocks outside of aggregates and group keys replaced by columns."""
-
-    def visit(node: exp.Expr) -> exp.Expr:
-        if node in keys:
-            return node
-        if is_subquery(node) or clock_of(node):
-            name = f"{LATER}{len(later)}"
-            later[name] = node.copy()
-            return exp.column(name)
-        inside_rows = isinstance(node, exp.Filter) or is_aggregate(node)
-        if not inside_rows or isinstance(node.parent, exp.Window):
-            for part in list(node.iter_expressions()):
-                changed = visit(part)
-                if changed is not part:
-                    part.replace(changed)
-        return node
-
-    is_concerned = any(is_subquery(n) or clock_of(n) for n in expression.walk())
-    return visit(expression.copy()) if is_concerned else expression
-
-
-def _with_subqueries(scope: Scope, expression: exp.Expr, later: dict[str, exp.Expr]) -> exp.Expr:
-    for name in references(expression):
-        if name in later:
-            value = scope.resolve(later[name])
-
-            def replaced(node: exp.Expr, name: str = name, value: exp.Expr = value) -> exp.Expr:
-                return value.copy() if isinstance(node, exp.Column) and node.name == name else node
-
-            expression = expression.transform(replaced)
-    return expression
-
-
 def _keys(
     scope: Scope, group: exp.Group | None, outputs: list[exp.Expr]
 ) -> tuple[list[exp.Expr], list[frozenset[int]] | None]:
@@ -204,7 +195,7 @@ def _keys(
         return [], None
     sets = grouping_sets(group)
     if sets is not None:
-        keys = list(dict.fromkeys(e for s in sets for e in s))
+        keys = group_elements(group)
         return [scope.resolve(k) for k in keys], [frozenset(keys.index(e) for e in s) for s in sets]
     return group_keys(scope, group, outputs), None
 
@@ -212,7 +203,7 @@ def _keys(
 def group_keys(scope: Scope, group: exp.Group, outputs: list[exp.Expr]) -> list[exp.Expr]:
     if group.args.get("all"):
         return [e for e in outputs if not has_aggregates([e])]
-    return [scope.resolve(e) for e in group.expressions]
+    return [scope.resolve(e) for e in group_elements(group)]
 
 
 def _refuse_clauses(select: exp.Select) -> None:

@@ -14,6 +14,7 @@ from dbt_ivm.frontend.given import Given
 from dbt_ivm.frontend.lower import Lowering, Rows
 from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.nested_types import holds_map
+from dbt_ivm.nodes import replace_columns
 from dbt_ivm.operators import (
     Aggregate,
     Column,
@@ -25,8 +26,11 @@ from dbt_ivm.operators import (
     Operator,
     Project,
     Projection,
+    Scan,
     UnionAll,
+    Windowing,
     col,
+    references,
 )
 from dbt_ivm.types import common_type
 
@@ -63,24 +67,61 @@ def _outputs(lowering: Lowering, side: Rows, names: tuple[str, ...]) -> Operator
 
 
 def _same_types(query: exp.SetOperation, sides: list[Operator]) -> list[Operator]:
-    """Both sides with the types that the operation gives its result."""
+    """Both sides with the types that the operation gives its result.
+
+    A change of one side is compared with rows that were stored in the common type, so that type must be known: the
+    number 1 is no stored '01', which SQL would take for equal.
+    """
     first, other = sides
     kinds: list[str] = []
     for a, b in zip(first.columns, other.columns, strict=True):
-        common = common_type(a.type, b.type)
-        if isinstance(query, exp.Union):  # where a type is unknown, the engine finds the common one
-            kinds.append(common)
-            continue
         if holds_map(a.type) or holds_map(b.type):
-            raise Refusal("set_operation", f"{query.key.upper()} of {a.type}", line_of(query))
-        if not common and a.type != b.type:
+            if not isinstance(query, exp.Union):
+                raise Refusal("set_operation", f"{query.key.upper()} of {a.type}", line_of(query))
+            # maps of two types are refused with the plan
+        elif not common_type(a.type, b.type) and not _are_one_type((first, a), (other, b)):
             raise Refusal(
                 "set_operation",
                 f"{query.key.upper()} of {a.type or 'unknown'} and {b.type or 'unknown'}",
                 line_of(query),
             )
-        kinds.append(common)
+        kinds.append(common_type(a.type, b.type))
     return [_cast(side, kinds) for side in sides]
+
+
+def _are_one_type(*columns: tuple[Operator, Column]) -> bool:
+    """Whether columns of unknown type have the same one: one has NULLs only, or both are made alike."""
+    if any(column.type == "void" for _, column in columns):
+        return True
+    left, right = (_made_of(plan, column.name) for plan, column in columns)
+    return left is not None and left == right
+
+
+def _made_of(plan: Operator, name: str) -> exp.Expr | None:
+    """The expression of a column over types and columns of tables, which has one type wherever it stands."""
+    if plan.types[name]:
+        return col(plan.types[name])
+    if isinstance(plan, Scan):
+        return col(f"{plan.source}.{name}")
+    if isinstance(plan, UnionAll):
+        place = plan.column_names.index(name)
+        member = next(m for m in plan.members if m.columns[place].type != "void")
+        return _made_of(member, member.column_names[place])
+    made = _expressions(plan).get(name)
+    if made is None:
+        below = next((i for i in plan.inputs if name in i.column_names), None)
+        return _made_of(below, name) if below is not None else None
+    (rows,) = plan.inputs
+    parts = {n: _made_of(rows, n) for n in references(made)}
+    return replace_columns(made, {n: p for n, p in parts.items() if p is not None}) if all(parts.values()) else None
+
+
+def _expressions(plan: Operator) -> dict[str, exp.Expr]:
+    if isinstance(plan, Project):
+        return {p.name: p.expression for p in plan.projections}
+    if isinstance(plan, Aggregate):
+        return {m.name: m.call for m in plan.measures}
+    return {f.name: f.call for f in plan.functions} if isinstance(plan, Windowing) else {}
 
 
 def _cast(side: Operator, kinds: list[str]) -> Operator:

@@ -20,6 +20,7 @@ from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.clocks import asks_the_clock
 from dbt_ivm.frontend.correlation import as_set, bare, is_correlated, outer_columns, over_no_rows, stands_in_conditions
 from dbt_ivm.frontend.given import given_values, without_values
+from dbt_ivm.frontend.negated import is_negated
 from dbt_ivm.frontend.parse import line_of
 from dbt_ivm.frontend.scope import Scope
 from dbt_ivm.nodes import conjuncts, replace_columns
@@ -37,7 +38,7 @@ from dbt_ivm.operators import (
     col,
     references,
 )
-from dbt_ivm.operators.preserving import equalities
+from dbt_ivm.operators.preserving import equalities, one_key_each
 
 
 @dataclass(frozen=True)
@@ -104,10 +105,15 @@ def _moved_by_the_clock(scope: Scope, condition: exp.Expr) -> list[exp.Expr]:
 def subquery_value(scope: Scope, node: exp.Expr) -> exp.Expr:
     """A subquery inside an expression, as an expression over columns that the scope's plan has from now on.
 
-    The same subquery again is the same expression: GROUP BY and the select list mean one column.
+    The same subquery again is the same expression: GROUP BY and the select list mean one column.  IN below NOT is
+    another one.
     """
     for known, value in scope.subqueries:
-        if known == node and set(references(value)) <= set(scope.plan.column_names):
+        if (
+            known == node
+            and is_negated(known) == is_negated(node)
+            and set(references(value)) <= set(scope.plan.column_names)
+        ):
             return value.copy()
     value = _value(scope, node)
     scope.subqueries.append((node.copy(), value))
@@ -164,23 +170,13 @@ def _keep_in(scope: Scope, node: exp.In, negated: bool) -> None:
 
 def _in_value(scope: Scope, node: exp.In) -> exp.Expr:
     """TRUE or FALSE, never NULL, as Spark has it: x IN (q) is FALSE where it is unknown, and so is x NOT IN (q)."""
-    negated = _is_negated(node)
     inner, pairs = _compared(scope, node)
     marks = [_mark(scope, inner, _equal(pairs))]
-    for right, unknown in _unknown(inner, pairs) if negated else ():
+    for right, unknown in _unknown(inner, pairs) if is_negated(node) else ():
         mark = scope.lowering.fresh("mark")
         scope.plan = Existence(scope.plan, right, (*inner.predicates, *unknown), Kind.MARK, mark)
         marks.append(col(mark))
     return marks[0] if len(marks) == 1 else exp.Paren(this=exp.or_(*marks, copy=False))
-
-
-def _is_negated(node: exp.Expr) -> bool:
-    """Whether an odd number of NOTs stands above, which Spark moves down through AND and OR."""
-    negated, above = False, node.parent
-    while isinstance(above, (exp.Paren, exp.Not, exp.And, exp.Or)):
-        negated ^= isinstance(above, exp.Not)
-        above = above.parent
-    return negated
 
 
 def _unknown(inner: Inner, pairs: list[tuple[exp.Expr, exp.Expr]]) -> list[tuple[Operator, tuple[exp.Expr, ...]]]:
@@ -263,11 +259,12 @@ def _one_row_each(scope: Scope, inner: Inner, node: exp.Expr) -> tuple[Inner, ex
 def one_group(scope: Scope, query: exp.Expr) -> tuple[Inner, list[exp.Expr]] | None:
     """A subquery that is one group of all its rows: its values, and what they are over no rows."""
     from dbt_ivm.frontend.lower_aggregate import has_aggregates
+    from dbt_ivm.frontend.postponed import asks_over_groups
 
     if not isinstance(query, exp.Select) or query.args.get("group") or query.args.get("having"):
         return None
     items = [i.unalias() for i in query.selects]
-    if not has_aggregates(items) or not stands_in_conditions(query):
+    if not has_aggregates(items) or not stands_in_conditions(query) or asks_over_groups(query):
         return None
     inner, scoped = _rows_of(scope, query)
     values = tuple(scoped.resolve(i) for i in items)
@@ -294,14 +291,16 @@ def _grouped(scope: Scope, inner: Inner, own_keys: list[exp.Expr], having: exp.E
 
 
 def connect(scope: Scope, inner: Inner) -> Inner:
-    """The same subquery, connected by equalities only.
+    """The same subquery, connected only by equalities with one combination of inner values at most.
 
     Other predicates are moved inside: the subquery is joined with the distinct outer values that they use, which are
     then what it is connected by.
     """
     outside = set(scope.plan.column_names)
-    if len(equalities(inner.predicates, scope.plan, inner.plan)) == len(inner.predicates):
-        return inner
+    told = [one_key_each(p, scope.plan, inner.plan) for p in equalities(inner.predicates, scope.plan, inner.plan)]
+    pairs = [p for p in told if p]
+    if len(pairs) == len(inner.predicates):
+        return Inner(inner.plan, inner.values, tuple(p.kind(this=p.left, expression=p.right) for p in pairs))
     used = tuple(dict.fromkeys(n for p in inner.predicates for n in references(p) if n in outside))
     if not used:
         raise Refusal("subquery", "connected by no column of the query around it", scope.line)
@@ -321,6 +320,7 @@ def connect(scope: Scope, inner: Inner) -> Inner:
 def inner_rows(scope: Scope, query: exp.Expr, items: bool = True) -> Inner:
     """The rows of a subquery; ``items``: its values may use columns of the query around it."""
     from dbt_ivm.frontend.lower_aggregate import has_aggregates
+    from dbt_ivm.frontend.postponed import asks_over_groups
 
     query = bare(query)
     if not is_correlated(query):
@@ -328,7 +328,8 @@ def inner_rows(scope: Scope, query: exp.Expr, items: bool = True) -> Inner:
         return Inner(rows.plan, tuple(col(c) for _, c in rows.outputs))
     if isinstance(query, exp.Select) and stands_in_conditions(query, items):
         aggregates = query.args.get("having") is not None or has_aggregates(list(query.selects))
-        if query.args.get("group") is not None or not aggregates:  # one group of no rows is a row, too
+        is_grouped = query.args.get("group") is not None
+        if not asks_over_groups(query) if is_grouped else not aggregates:  # one group of no rows is a row, too
             return _correlated(scope, query)
     return _with_given(scope, query)
 

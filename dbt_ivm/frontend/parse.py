@@ -6,7 +6,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from dbt_ivm.dialect import SparkFour
+from dbt_ivm.dialect import OPERATORS, SparkFour
 from dbt_ivm.errors import Refusal, UserError
 
 #: Stands for a query in parentheses that has clauses of its own around them.
@@ -29,6 +29,8 @@ def parse(sql: str) -> exp.Query:
     if len(statements) != 1:
         raise UserError("IVM_NOT_ONE_QUERY", f"a model must be one SELECT, found {len(statements)} statements")
     query = statements[0]
+    for node in query.walk():
+        node.comments = None  # what they say is no part of the definition
     while isinstance(query, (exp.Subquery, exp.Paren)):
         query = query.this if _is_bare(query) else _selected(query)
     if isinstance(query, exp.Command):
@@ -39,7 +41,36 @@ def parse(sql: str) -> exp.Query:
         call = _as_written(node)
         if call is not None:
             node.replace(call)
+    for node in query.find_all(exp.Filter):
+        call = node.this
+        if isinstance(call, exp.Anonymous) and any(isinstance(e, exp.Distinct) for e in call.expressions):
+            raise Refusal("aggregate_function", f"FILTER on {call.sql(dialect='spark')}"[:60], line_of(node))
+    for node in list(query.walk()):
+        if _reads_otherwise(node):
+            together = exp.Paren()
+            node.replace(together)
+            together.set("this", node)
     return query
+
+
+def _reads_otherwise(node: exp.Expr) -> bool:
+    """What the parser writes as an operator, whose operands others around it would take.
+
+    ts - INTERVAL 1 DAY 2 HOURS   →   ts - (INTERVAL 1 DAY + INTERVAL 2 HOURS)
+    LIKE(a, b) = c                →   (a LIKE b) = c
+    """
+    if isinstance(node.parent, exp.Paren):
+        return False
+    if _is_interval(node) and isinstance(node, exp.Add):
+        return not _is_interval(node.parent)
+    return str(node.meta.get(SparkFour.ORIGINAL_NAME_META_KEY, "")).lower() in OPERATORS
+
+
+def _is_interval(node: exp.Expr | None) -> bool:
+    """An interval of one or more units."""
+    if isinstance(node, exp.Add):
+        return _is_interval(node.left) and _is_interval(node.right)
+    return isinstance(node, exp.Interval)
 
 
 def _as_written(node: exp.Expr) -> exp.Expr | None:

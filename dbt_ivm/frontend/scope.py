@@ -26,6 +26,7 @@ from dbt_ivm.frontend.functions import (
 )
 from dbt_ivm.frontend.lower import Lowering, Rows
 from dbt_ivm.frontend.parse import line_of
+from dbt_ivm.frontend.spread_stars import spread_stars
 from dbt_ivm.operators import Clock, Join, OneRow, Operator, col
 from dbt_ivm.types import function_names
 
@@ -39,6 +40,8 @@ class Scope:
         self.outer = outer
         self.plan: Operator = OneRow()
         self.columns: dict[tuple[str, str], str] = {}
+        self.given: frozenset[tuple[str, str]] = frozenset()  # columns of a query around it
+        self.shares_columns = False  # by JOIN … USING
         self.clocks: dict[str, str] = {}
         self.subqueries: list[tuple[exp.Expr, exp.Expr]] = []  # and what they became
         self.is_condition = False  # what the clock shows is not looked up but left to a MovingFilter
@@ -71,7 +74,19 @@ class Scope:
                 self.refuse(node)
             return node
 
-        return expression.transform(lowered)
+        return spread_stars(expression, self.all_of).transform(lowered)
+
+    def all_of(self, table: str) -> list[exp.Column] | None:
+        """What a star stands for, of one table or (``""``) of all; None where joins show two columns as one."""
+        if self.shares_columns:
+            return None
+        mine = {key: column for key, column in self.columns.items() if key not in self.given}
+        have = set(self.plan.column_names)
+        return [
+            exp.column(name, table=alias)
+            for (alias, name), column in mine.items()
+            if column in have and table in ("", alias)
+        ]
 
     def clock(self, node: exp.Expr) -> exp.Expr:
         """The date or the time, as an expression over a column of the plan."""

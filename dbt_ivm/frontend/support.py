@@ -108,9 +108,10 @@ CONSTRUCTS: dict[str, Construct] = {
     ),
     "window_place": _full("window functions in other places", "a window function cannot stand here"),
     "set_operation": _full(
-        "INTERSECT and EXCEPT of maps, of types that have no common one or are not known; set operations BY NAME",
+        "set operations of types that have no common one, or of expressions whose type is not known; INTERSECT and "
+        "EXCEPT of maps; set operations BY NAME",
         "this set operation has no incremental rule",
-        "cast both sides to one type",
+        "cast both sides to one type; instead of BY NAME list the columns in one order",
     ),
     "grouping_sets": _full("GROUP BY WITH TOTALS", "this form of GROUP BY has no incremental rule"),
     "limit": _full(
@@ -123,7 +124,8 @@ CONSTRUCTS: dict[str, Construct] = {
         "write LIMIT as a number, and select what it is ordered by",
     ),
     "lateral": _full(
-        "other table functions; generators without names of their columns, or under LEFT JOIN … ON a condition",
+        "other table functions; generators whose columns have neither names nor a known type, or LEFT JOIN … ON a "
+        "condition",
         "these generated rows have no incremental rule yet",
         "name the columns; LATERAL VIEW explode, or a join",
     ),
@@ -152,7 +154,9 @@ CONSTRUCTS: dict[str, Construct] = {
         "a non-deterministic function gives other rows each time",
     ),
     "order_dependent_aggregate": _full(
-        "histogram_numeric", "the aggregate's value depends on the order rows are read"
+        "histogram_numeric; as window functions listagg, mode, and those that pick or list rows (first_value, "
+        "collect_list, max_by, …) over a frame of RANGE between values",
+        "the aggregate's value depends on the order rows are read",
     ),
     "aggregate_function": _full("other aggregate functions", "this aggregate function has no incremental rule"),
     "unknown_function": _full(

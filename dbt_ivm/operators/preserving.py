@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sqlglot import exp
 
-from dbt_ivm import names
+from dbt_ivm import names, nodes
 from dbt_ivm.errors import InternalError
+from dbt_ivm.one_equal import compared_as, equals_one
 from dbt_ivm.operators.aggregate import Aggregate
 from dbt_ivm.operators.base import Linearity, Operator, col, references, text
 from dbt_ivm.operators.project import Project, Projection
@@ -107,11 +108,15 @@ class PreservingJoin(Operator):
         return in_each_branch(before, lambda rows: Existence(rows, changed, self.predicates, Kind.SEMI))
 
     def within(self, right: Operator, left_change: Operator | None, right_change: Operator | None) -> Operator:
-        """The right rows whose join key is one of the changes'; all of them when the condition has no equality."""
+        """The right rows whose join key is one of the changes'; all of them when the condition has no equality.
+
+        Left rows that match a changed right row may match others, whose key must then be the same.
+        """
         from dbt_ivm.operators.existence import Existence, Kind
 
+        told = [one_key_each(p, self.left, self.right) for p in self.pairs]
         pairs = [
-            p for p in self.pairs if are_comparable(infer(p.left, self.left.types), infer(p.right, self.right.types))
+            p for p in told if p and are_comparable(infer(p.left, self.left.types), infer(p.right, self.right.types))
         ]
         if not pairs:
             return right
@@ -140,3 +145,12 @@ def equalities(predicates: tuple[exp.Expr, ...], left: Operator, right: Operator
         elif used_a and used_b and used_b <= here and used_a <= there:
             found.append(Pair(b, a, type(predicate)))
     return tuple(found)
+
+
+def one_key_each(pair: Pair, left: Operator, right: Operator) -> Pair | None:
+    """The same equality with a right side of which a left row equals one value at most; None where there is none."""
+    value, key = infer(pair.left, left.types), infer(pair.right, right.types)
+    if equals_one(value, key):
+        return pair
+    kind = compared_as(value, key)
+    return replace(pair, right=nodes.cast(pair.right.copy(), kind)) if kind else None

@@ -1,6 +1,7 @@
 """Rows of a source's change feed between two versions (both inclusive), weighted +1 and -1.  Delta plans only.
 
-Of a storage table with tombstones (``live``) the feed of the tombstones counts with the opposite sign.
+Of a storage table the feed of its tombstones counts with the opposite sign.  Views read such a table by its parts, so
+the column tells; whether it may have tombstones now (``live``) does not: a rebuild without them removes those it had.
 """
 
 from __future__ import annotations

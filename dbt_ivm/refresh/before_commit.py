@@ -23,6 +23,7 @@ from dbt_ivm.optimizer.contract_lookups import tree_name
 from dbt_ivm.refresh.apply import Applied, ApplyContext, apply_change
 from dbt_ivm.refresh.apply.append import append_keyed
 from dbt_ivm.refresh.apply.log import append_kept, logged_rows, look_at_rows, only_state
+from dbt_ivm.refresh.apply.new_keys import bounds_to_trust, must_be_known, new_key_facts
 from dbt_ivm.refresh.apply.seen import is_beyond, widened
 from dbt_ivm.refresh.apply.staging import Seen, look_statement, prunable
 from dbt_ivm.refresh.apply.taken import look_at_stored
@@ -199,14 +200,18 @@ def merge_steps(ctx: ApplyContext, table: TableOptions, keeping: Keeping) -> tup
         return [], replace(apply_change(ctx), state=ctx.state)
     change = ctx.computed_change
     assert change is not None
+    more = new_key_facts(ctx, keeping.name) if must_be_known(ctx, columns) else {}
+    look = look_statement(keeping.name, columns, more)
     steps = [
         keep_step(keeping.name, "compute the change once and keep it", partial(ctx.query, net(change))),
-        Step(LOOK_AT_CHANGE, "which keys change: literals let Delta skip files", look_statement(keeping.name, columns)),
+        Step(LOOK_AT_CHANGE, "which keys change: literals let Delta skip files", look),
     ]
-    bounds = keeping.known.bounds or ()
-    if ctx.state.seen is not None:
-        ctx = ctx.with_seen(widened(ctx.state.seen, bounds, has_new=True))
-    applied = apply_change(replace(ctx, kept_as=keeping.name, bounds=bounds))
+    bounds, new = keeping.known.bounds or (), keeping.known.new_keys
+    trusted = bounds_to_trust(ctx, bounds, new)
+    seen = ctx.state.seen if new is None or new.stored is None else new.stored
+    if seen is not None:
+        ctx = ctx.with_seen(widened(seen, bounds, has_new=True))
+    applied = apply_change(replace(ctx, kept_as=keeping.name, bounds=trusted))
     return steps, replace(applied, delta=change, state=ctx.state)
 
 

@@ -60,8 +60,8 @@ def _decide(situation: Situation) -> Decision:
         return Decision(FULL, "the last build was made with --empty")
     if state.fingerprint != view.fingerprint:
         return Decision(FULL, "the definition, its keys or the columns it uses changed since the last refresh")
-    if view.refusal and (view.refusal.construct in ALWAYS_DIFFERENT or not situation.pins):
-        return Decision(FULL, view.refusal.reason)
+    if view.refusal and (view.unsteady or not situation.pins):
+        return Decision(FULL, (view.unsteady or view.refusal).reason)
     if not any(pin.change for pin in situation.pins.values()):
         return Decision(NONE, "no source changed")
     if view.refusal:
@@ -70,7 +70,3 @@ def _decide(situation: Situation) -> Decision:
     if problems:
         return Decision(FULL, "; ".join(problems))
     return Decision(INCREMENTAL)
-
-
-#: Results that may change although no source did.
-ALWAYS_DIFFERENT = frozenset(("time_function", "non_deterministic", "sample", "unparsable", "lateral"))

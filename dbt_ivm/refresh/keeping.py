@@ -16,6 +16,7 @@ from sqlglot import exp
 from dbt_ivm import nodes
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.operators.scan_values import TextRow
+from dbt_ivm.refresh.apply.new_keys import NewKeys
 from dbt_ivm.refresh.apply.staging import Bound
 from dbt_ivm.refresh.foreign_keys import EdgeFacts
 from dbt_ivm.refresh.state import RowCounts
@@ -41,6 +42,7 @@ class Known:
         seen: the range of all stored keys.
         references: what became of each declared foreign key whose tables changed.
         carried: small changes of sources, fetched.
+        new_keys: keys of a change that are new to the view.
     """
 
     bounds: tuple[Bound, ...] | None = None
@@ -50,6 +52,7 @@ class Known:
     seen: dict[str, tuple[str, str]] | None = None
     references: Mapping[str, EdgeFacts] | None = None
     carried: Mapping[RelationName, tuple[TextRow, ...]] | None = None
+    new_keys: NewKeys | None = None
 
 
 @dataclass(frozen=True)

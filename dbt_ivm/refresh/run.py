@@ -9,6 +9,7 @@ from typing import Any
 from dbt_ivm.delta.carried import read_fetched
 from dbt_ivm.refresh.apply import ApplyContext
 from dbt_ivm.refresh.apply.log import read_counts
+from dbt_ivm.refresh.apply.new_keys import read_new_keys
 from dbt_ivm.refresh.apply.staging import LOOK, read_bounds
 from dbt_ivm.refresh.apply.taken import EXAMPLE, read_ranges, read_stored_range
 from dbt_ivm.refresh.before_commit import bounded_columns, concerned_edges, fetchable
@@ -58,7 +59,8 @@ def _facts(
     if step.kind == LOOK_AT_REFERENCES:
         return {"references": read_references(ctx.deltas, concerned_edges(ctx), row)}
     if step.kind == LOOK_AT_CHANGE:
-        return {"bounds": read_bounds(str(row[LOOK]), bounded_columns(ctx, table))}
+        told = str(row[LOOK])
+        return {"bounds": read_bounds(told, bounded_columns(ctx, table)), "new_keys": read_new_keys(ctx, told)}
     if step.kind == LOOK_AT_STORED:
         return {"may_be_taken": row[EXAMPLE] is not None}
     bounds, nulls = read_ranges(ctx, row) if ctx.layout.shape is Shape.KEYED else ((), frozenset())

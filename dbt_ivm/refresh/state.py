@@ -44,7 +44,7 @@ class State:
     Args:
         rows: data rows before that commit, when known.
         mode: how refreshes write; it only changes in a commit that both modes respect.
-        epoch: names the sequence of commits by log, so that a rebuilt table starts a new one.
+        epoch: names the build of the table, which its refreshes must find, and the sequence of commits by log.
         adds_only: that commit wrote no tombstones.
         counts: rows changed by that commit; only commits by log know them.
         tombstones: how many the table holds after it.

@@ -12,10 +12,11 @@ from sqlglot import exp
 from dbt_ivm import names, nodes
 from dbt_ivm.auxiliary.subtrees import split_subtrees
 from dbt_ivm.catalog.relation_name import RelationName
-from dbt_ivm.catalog.tables import Catalog, Table
+from dbt_ivm.catalog.tables import Catalog, Table, View
 from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.lower import lower
 from dbt_ivm.frontend.settle_ties import settle_ties
+from dbt_ivm.frontend.unsteady import ALWAYS_DIFFERENT, clocks, unsteady
 from dbt_ivm.names import AUXILIARY_SUFFIX
 from dbt_ivm.operators import Operator, Scan
 from dbt_ivm.optimizer import EARLY_RULES, RULES, Rule, apply_rule, contract_lookups, net_supplements, prune_columns
@@ -41,7 +42,12 @@ class Auxiliary:
 
 @dataclass(frozen=True)
 class CompiledView:
-    """``auxiliary`` are refreshed before it, in this order."""
+    """``auxiliary`` are refreshed before it, in this order.
+
+    Args:
+        unsteady: why the result of a query without a plan may change although no source did.
+        below: texts of the views that such a query reads.
+    """
 
     sql: str
     plan: Operator | None
@@ -52,6 +58,8 @@ class CompiledView:
     rules: tuple[Rule, ...] = RULES
     foreign_keys: str = VERIFY
     auxiliary: tuple[Auxiliary, ...] = ()
+    unsteady: Refusal | None = None
+    below: tuple[str, ...] = ()
 
     @property
     def is_opaque(self) -> bool:
@@ -83,6 +91,8 @@ class CompiledView:
             "facade": [str(p) for p in self.layout.facade],
             "filter": self.layout.facade_filter.sql(dialect="spark") if self.layout.facade_filter else "",
         }
+        if self.is_opaque:
+            parts["below"] = self.below
         if self.auxiliary:
             parts["auxiliary"] = [a.view.fingerprint for a in self.auxiliary]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
@@ -153,8 +163,7 @@ def compile_view(
             raise Refusal("asked_full")
         lowered = lower(sql, catalog)
     except Refusal as refusal:
-        tables = tuple(r for r in catalog.relations if isinstance(r, Table))
-        return CompiledView(sql, None, opaque_layout(visible), tables, refusal)
+        return _opaque(sql, catalog, visible, refusal)
     plan = lowered.plan
     for rule in EARLY_RULES:
         plan = apply_rule(plan, rule, rules)
@@ -167,6 +176,15 @@ def compile_view(
     assert layout.rows is not None
     layout = replace(layout, rows=settle_ties(layout.rows))
     return CompiledView(sql, plan, layout, tables, None, lowered.notes, rules, options.foreign_keys, auxiliary)
+
+
+def _opaque(sql: str, catalog: Catalog, visible: tuple[str, ...], refusal: Refusal) -> CompiledView:
+    """A query without a plan; what its result depends on is found all the same."""
+    views = [r for r in catalog.relations if isinstance(r, View)]
+    tables = (*(r for r in catalog.relations if isinstance(r, Table)), *clocks(sql, catalog))
+    below = tuple(sorted(f"{v.name} {v.namespace} {v.output}: {v.sql}" for v in views))
+    changes = refusal if refusal.construct in ALWAYS_DIFFERENT else unsteady(sql, catalog)
+    return CompiledView(sql, None, opaque_layout(visible), tables, refusal, unsteady=changes, below=below)
 
 
 def _with_subtrees(

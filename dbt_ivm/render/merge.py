@@ -47,6 +47,13 @@ def same_key(key: str, kind: str) -> exp.Expr:
     return same(target(key), source(key), kind, exact=False)
 
 
+def is_of_build(state: exp.Expr, epoch: int) -> exp.Expr:
+    """Whether a state row's text is of this build of the table; numbers of refreshes go on across rebuilds."""
+    path = exp.JSONPath(expressions=[exp.JSONPathRoot(), exp.JSONPathKey(this="epoch")])
+    found = exp.JSONExtractScalar(this=state, expression=path)
+    return null_safe_equal(found, exp.Literal.string(str(epoch)))
+
+
 def case(condition: exp.Expr, then: exp.Expr, otherwise: exp.Expr | None = None) -> exp.Expr:
     return exp.Case(ifs=[exp.If(this=condition, true=then)], default=otherwise)
 

@@ -38,7 +38,7 @@ from dbt_ivm.operators import (
 )
 from dbt_ivm.operators.base import references
 from dbt_ivm.operators.existence import with_and_without
-from dbt_ivm.operators.preserving import equalities
+from dbt_ivm.operators.preserving import equalities, one_key_each
 from dbt_ivm.render.block import Block, SideJoin, Source
 from dbt_ivm.storage.live_rows import STORED, from_live_rows
 
@@ -211,7 +211,7 @@ class Renderer:
         sign = exp.Case(ifs=[exp.If(this=added, true=exp.Literal.number(1))], default=exp.Literal.number(-1))
         outputs: dict[str, exp.Expr] = {f.name: _qualified(f.column, alias) for f in plan.fields}
         weight: exp.Expr = nodes.cast(sign, "bigint")
-        if plan.live:
+        if plan.live or any(f.column.lower() == names.PART for f in plan.fields):
             part = _qualified(names.PART, alias)
             is_dead = exp.EQ(this=part, expression=exp.Literal.number(names.TOMBSTONE_PART))
             weight = exp.Case(ifs=[exp.If(this=is_dead, true=exp.Neg(this=weight.copy()))], default=weight)
@@ -354,7 +354,8 @@ class Renderer:
         """
         here = set(plan.left.column_names)
         own = [p for p in plan.predicates if set(references(p)) <= here]
-        pairs = equalities(plan.predicates, plan.left, plan.right)
+        told = [one_key_each(p, plan.left, plan.right) for p in equalities(plan.predicates, plan.left, plan.right)]
+        pairs = [p for p in told if p]
         if len(own) + len(pairs) < len(plan.predicates):
             return self.closed(self.union(with_and_without(plan)), plan.column_names, "m")
         left, outputs = self.source_of(plan.left, "l")

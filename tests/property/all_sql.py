@@ -200,9 +200,9 @@ class AllSql(ViewBuilder):
         elif form == "window":
             query = f"SELECT rank() OVER (ORDER BY {value}) AS x, {value} AS y {source}"
         else:
-            more, _ = self.select_without_subqueries(["int", kind])
+            more = self.plain_select(["int", kind], self.plain_predicate(outer))
             word = self.pick(["UNION ALL", "UNION", "EXCEPT", "INTERSECT ALL"])
-            query = f"SELECT {number} AS x, {value} AS y {source} {word} {more} WHERE {self.plain_predicate(outer)}"
+            query = f"SELECT {number} AS x, {value} AS y {source} {word} {more}"
         self.aliases += 1
         alias = f"r{self.aliases}"
         shown = [(f"{alias}.{n}", t) for n, t in made]
@@ -212,7 +212,7 @@ class AllSql(ViewBuilder):
         return f"CROSS JOIN LATERAL ({query}) AS {alias}", shown
 
     def subquery_predicate(self, columns: Columns) -> str:
-        form = self.pick(["exists", "not exists", "in", "not in", "or", "compare", "mark"])
+        form = self.pick(["exists", "not exists", "in", "not in", "or", "compare", "mark", "both"])
         if form in ("exists", "not exists"):
             return f"{form} ({self.inner(columns)[0]})"
         if form in ("in", "not in"):
@@ -220,12 +220,28 @@ class AllSql(ViewBuilder):
             return f"{column} {form} ({self.inner(columns, kind)[0]})"
         if form == "or":
             return f"({self.subquery_predicate(columns) if self.aliases < MOST else 'true'} or {self.plain_predicate(columns)})"
+        if form == "both":
+            return self.in_and_not_in(columns, columns, columns)
         if form == "mark":
             column, kind = self.pick(columns)
             # where it is unknown Spark has false, as a value and negated, too
             return f"coalesce({column} {self.pick(['in', 'not in'])} ({self.inner(columns, kind)[0]}), false)"
         column = self.of_type(columns, "int")
         return f"{column} {self.pick(['<', '>=', '='])} {self.scalar(columns)}"
+
+    def in_and_not_in(self, tested: Columns, columns: Columns, outer: Columns) -> str:
+        """The same IN as it is and negated, in one condition."""
+        value, kind = self.pick(tested)
+        query = self.inner(outer, kind)[0]
+        negated = self.pick([f"{value} not in ({query})", f"not ({value} in ({query}))"])
+        forms = ["{p} or ({n} and {x})", "({n} and {x}) or {p}", "{n} and ({p} or {x})"]
+        return f"({self.pick(forms).format(p=f'{value} in ({query})', n=negated, x=self.plain_predicate(columns))})"
+
+    def in_or_out(self, tested: Columns, outer: Columns) -> str:
+        value, kind = self.pick(tested)
+        query = self.inner(outer, kind)[0]
+        first, second = self.pick([("in", "not in"), ("not in", "in")])
+        return f"(case when {value} {first} ({query}) then 'a' when {value} {second} ({query}) then 'b' else '' end)"
 
     def inner(self, outer: Columns, kind: str | None = None) -> tuple[str, Columns]:
         """The query of EXISTS or IN; it may use columns of the query around it."""
@@ -244,10 +260,10 @@ class AllSql(ViewBuilder):
             far = f"{self.connection(outer, more)} AND {self.connection(columns, more)}"
             where.append(f"{self.pick(['', 'not '])}exists (SELECT 1 FROM {nested} WHERE {far})")
         elif self.chance(1):
-            branch, _ = self.select_without_subqueries([kind or "int"])
+            branch = self.plain_select([kind or "int"], self.plain_predicate(outer))
             word = self.pick(["UNION ALL", "EXCEPT", "INTERSECT"])
             condition = f" WHERE {' AND '.join(where)}" if where else ""
-            text = f"{text}{condition} {word} {branch} WHERE {self.plain_predicate(outer)}"
+            text = f"{text}{condition} {word} {branch}"
             return f"SELECT {value} AS x FROM {text}", [("x", kind or "int")]
         if self.chance(2) and kind != "int":
             known = [n for n, _ in columns]
@@ -298,11 +314,14 @@ class AllSql(ViewBuilder):
         return f"(SELECT {call} AS x FROM {text}{where})"
 
     def select_without_subqueries(self, wanted: list[str]) -> tuple[str, Columns]:
+        made = [(f"o{i}", t) for i, t in enumerate(wanted)]
+        sql = self.plain_select(wanted)
+        return self.limited(sql, made) if self.chance(2) else sql, made
+
+    def plain_select(self, wanted: list[str], condition: str = "") -> str:
         text, columns = self.table()
         items = ", ".join(f"{self.of_type(columns, t)} AS o{i}" for i, t in enumerate(wanted))
-        made = [(f"o{i}", t) for i, t in enumerate(wanted)]
-        sql = f"SELECT {items} FROM {text}"
-        return self.limited(sql, made) if self.chance(2) else sql, made
+        return f"SELECT {items} FROM {text}" + (f" WHERE {condition}" if condition else "")
 
     # ---------------------------------------------------------------------------- windows, grouping sets
 
@@ -331,6 +350,8 @@ class AllSql(ViewBuilder):
         items = [*kept, *calls]
         if self.chance(2) and self.aliases < MOST:
             items.append((self.scalar(usable), "int"))
+        if self.chance(1) and self.aliases < MOST:
+            items.append((self.in_or_out(usable, usable), "string"))
         listed = ", ".join(f"{e} AS o{i}" for i, (e, _) in enumerate(items))
         qualify = (
             f"\nQUALIFY {self.window(usable, rank=True)[0]} <= {self.pick(['1', '2'])}"
@@ -370,6 +391,27 @@ class AllSql(ViewBuilder):
             number = self.pick([n for n, t in columns if t == "int"])
             return f"sum({number}) OVER ({partition} ORDER BY {every}{frame})", "bigint"
         return f"max({argument}) OVER ({partition} ORDER BY {every}{frame})", kind
+
+    def of_groups(self, columns: Columns, keys: Columns) -> tuple[Columns, Columns]:
+        """What of groups IN may test, and what its query may use."""
+        call, kind = self.measure(columns)
+        kind = "int" if kind == "bigint" else kind
+        tested = [k for k in [*keys, (call, kind)] if k[1] in LITERALS]
+        return tested or [("count(*)", "int")], [k for k in keys if k in columns and k[1] in LITERALS]
+
+    def more_of_groups(self, columns: Columns, keys: Columns) -> Columns:
+        if self.plain or not self.qualify or self.aliases >= MOST or not self.chance(2):
+            return []  # of a select list of groups on Spark itself nothing is known here
+        return [(self.in_or_out(*self.of_groups(columns, keys)), "string")]
+
+    def having(self, columns: Columns, keys: Columns) -> str:
+        if self.plain or self.aliases >= MOST or not self.chance(5):
+            return super().having(columns, keys)
+        tested, outer = self.of_groups(columns, keys)
+        if self.chance(4):
+            return self.in_and_not_in(tested, outer, outer)
+        value, kind = self.pick(tested)
+        return f"{value} {self.pick(['in', 'not in', 'not in'])} ({self.inner(outer, kind)[0]})"
 
     def aggregate(self, source: str, columns: Columns, is_global: bool) -> tuple[str, Columns]:
         usable = [n for n, t in columns if t in LITERALS]

@@ -40,11 +40,15 @@ class AmbiguousMerge(Exception):
     """Several source rows match one target row: Delta would refuse the statement."""
 
 
+def _connect() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(":memory:", config={"threads": 1})
+
+
 class Duck:
     """One in-memory database, reused; tables of the next history replace those of the last."""
 
     def __init__(self) -> None:
-        self.connection = duckdb.connect(":memory:", config={"threads": 1})
+        self.connection = _connect()
         self.tables: list[str] = []
         self.transactions: dict[tuple[str, str], int] = {}
 
@@ -60,7 +64,10 @@ class Duck:
 
     def drop_all(self) -> None:
         if self.tables:
-            self.connection.execute("; ".join(f'DROP TABLE IF EXISTS "{n}"' for n in dict.fromkeys(self.tables)))
+            try:
+                self.connection.execute("; ".join(f'DROP TABLE IF EXISTS "{n}"' for n in dict.fromkeys(self.tables)))
+            except duckdb.FatalException:  # an error of DuckDB itself in the last history, told there
+                self.connection = _connect()
             self.tables.clear()
 
     def run(self, sql: str) -> None:

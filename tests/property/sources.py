@@ -18,6 +18,8 @@ DOMAINS: dict[str, tuple[str, list[object]]] = {
     "int": ("INTEGER", [None, 0, 1, 2, 3]),
     "string": ("VARCHAR", [None, "", "a", "b"]),
     "date": ("DATE", [None, *(date(2024, 1, day) for day in range(1, 8))]),
+    "bigint": ("BIGINT", [None, 1, 2**53, 2**53 + 1]),
+    "double": ("DOUBLE", [None, 1.0, float(2**53)]),
     "decimal(9,2)": ("DECIMAL(9,2)", [None, Decimal("0.00"), Decimal("0.50"), Decimal("1.25")]),
 }
 FEED = {"_change_type": "VARCHAR", "_commit_version": "BIGINT"}

@@ -185,13 +185,18 @@ class ViewBuilder:
         items = [*shown, *measures]
         if self.chance(2):
             items.append((f"{measures[0][0]} + 1", "number") if measures[0][1] in ("bigint", "int") else measures[0])
+        items += self.more_of_groups(columns, keys)
         listed = ", ".join(f"{e} AS o{i}" for i, (e, _) in enumerate(items))
         group = f"\nGROUP BY {', '.join(k for k, _ in keys)}" if keys else ""
-        having = f"\nHAVING {self.having(columns)}" if self.chance(2) else ""
+        having = f"\nHAVING {self.having(columns, keys)}" if self.chance(2) else ""
         names = [(f"o{i}", "int" if t == "bigint" and self.chance(5) else t) for i, (_, t) in enumerate(items)]
         return f"SELECT {listed}\nFROM {source}{group}{having}", names
 
-    def having(self, columns: Columns) -> str:
+    def more_of_groups(self, columns: Columns, keys: Columns) -> Columns:
+        """Further items of the select list of groups with these keys."""
+        return []
+
+    def having(self, columns: Columns, keys: Columns) -> str:
         call, kind = self.measure(columns)
         if kind in ("bigint", "int"):
             return f"{call} {self.pick(['>', '<=', '='])} {self.pick(['1', '2'])}"

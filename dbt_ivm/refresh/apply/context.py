@@ -33,6 +33,7 @@ from dbt_ivm.render.merge import (
     equal,
     fail,
     insert,
+    is_of_build,
     number,
     same_key,
     source,
@@ -208,11 +209,12 @@ class ApplyContext:
         return equal(source(names.PART), names.DATA_PART)
 
     def compare_and_set(self) -> exp.When:
-        """The state row moves on only from the sequence number this refresh has read."""
+        """The state row moves on only from the build and the sequence number that this refresh has read."""
         expected = source(names.EXPECTED)
         following = exp.Add(this=expected, expression=number(1))
         stale = fail(STALE, expected, target(names.SEQ))
-        value = case(equal(target(names.SEQ), expected.copy()), following, stale)
+        is_known = is_of_build(target(names.STATE), self.state.epoch)
+        value = case(exp.and_(equal(target(names.SEQ), expected.copy()), is_known), following, stale)
         return when_matched(self.is_state(), update({names.STATE: source(names.STATE), names.SEQ: value}))
 
     def state_must_exist(self) -> exp.When:

@@ -34,7 +34,7 @@ from dbt_ivm.refresh.apply.taken import (
     with_stored_range,
 )
 from dbt_ivm.refresh.state import METADATA_MARK, RowCounts, State
-from dbt_ivm.render.merge import case, equal, fail, number
+from dbt_ivm.render.merge import case, equal, fail, is_of_build, number
 from dbt_ivm.render.query import in_one_task, sql_text
 from dbt_ivm.storage.delta_format import commit_options, insert_rows
 from dbt_ivm.storage.layout import Shape
@@ -125,10 +125,15 @@ def _state_row(ctx: ApplyContext, state: State, taken: exp.Select | None) -> exp
     Delta tells apart commits by log; a table that was rebuilt meanwhile shows in its state row.
     """
     found = nodes.column("found", "last")
-    seen = exp.Select(expressions=[exp.Alias(this=exp.Max(this=nodes.column(names.SEQ)), alias=nodes.name("found"))])
+    latest = {
+        "found": exp.Max(this=nodes.column(names.SEQ)),
+        "known": exp.ArgMax(this=nodes.column(names.STATE), expression=nodes.column(names.SEQ)),
+    }
+    seen = exp.Select(expressions=[exp.Alias(this=value, alias=nodes.name(name)) for name, value in latest.items()])
     seen = seen.from_(ctx.storage.table(), copy=False)
     seen = seen.where(equal(nodes.column(names.PART), names.STATE_PART), copy=False)
-    is_stale = exp.Not(this=exp.Paren(this=exp.NullSafeEQ(this=found, expression=number(ctx.seq))))
+    is_known = is_of_build(nodes.column("known", "last"), ctx.state.epoch)
+    is_stale = exp.Not(this=exp.Paren(this=exp.and_(exp.NullSafeEQ(this=found, expression=number(ctx.seq)), is_known)))
     stale = nodes.cast(fail(f"{STALE}{ctx.seq}, ", found.copy()), "bigint")
     row = exp.Select(expressions=[exp.Alias(this=exp.Null(), alias=nodes.name(c)) for c in ctx.layout.stored])
     row.append("expressions", exp.Alias(this=number(names.STATE_PART), alias=nodes.name(names.PART)))

@@ -14,6 +14,7 @@ equality.  The state row has NULLs there, which is why NULL is always within.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -83,8 +84,8 @@ def kept_change(name: str, change: Operator) -> Operator:
     return ScanKept(name, tuple(Field(n, n, t) for n, t in columns), "the change as computed")
 
 
-def look_statement(staged: str, columns: tuple[Seen, ...]) -> str:
-    """Smallest, largest and listed values per column, as one JSON text: drivers convert nothing."""
+def look_statement(staged: str, columns: tuple[Seen, ...], more: Mapping[str, exp.Expr]) -> str:
+    """Smallest, largest and listed values per column, and more facts, as one JSON text: drivers convert nothing."""
     parts: list[exp.Expr] = []
     for seen in columns:
         value = nodes.column(seen.column)
@@ -94,6 +95,7 @@ def look_statement(staged: str, columns: tuple[Seen, ...]) -> str:
             facts["values"] = exp.Subquery(this=_listed(staged, seen.column))
         pairs = [part for name, fact in facts.items() for part in (exp.Literal.string(name), fact)]
         parts += [exp.Literal.string(seen.column), exp.Anonymous(this="NAMED_STRUCT", expressions=pairs)]
+    parts += [part for name, fact in more.items() for part in (exp.Literal.string(name), fact)]
     every = exp.Anonymous(this="TO_JSON", expressions=[exp.Anonymous(this="NAMED_STRUCT", expressions=parts)])
     select = exp.Select(expressions=[exp.Alias(this=every, alias=nodes.name(LOOK))])
     return sql_text(select.from_(RelationName((staged,)).table(), copy=False))

@@ -8,7 +8,7 @@ from dbt_ivm import names, nodes
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.refresh.apply.context import STALE, Applied, ApplyContext
 from dbt_ivm.refresh.state import State
-from dbt_ivm.render.merge import case, equal, fail, number
+from dbt_ivm.render.merge import case, equal, fail, is_of_build, number
 from dbt_ivm.render.query import sql_text
 
 
@@ -17,11 +17,12 @@ def state_only(ctx: ApplyContext) -> Applied:
 
 
 def change_state(storage: RelationName, seq: int, state: State) -> str:
-    """The state row replaced, if it still has the sequence number this refresh has read."""
+    """The state row replaced, if it is still of the build and the sequence number that this refresh has read."""
     found = nodes.column(names.SEQ)
+    is_known = exp.and_(equal(found, seq), is_of_build(nodes.column(names.STATE), state.epoch))
     values = {
         names.STATE: exp.Literal.string(state.to_json()),
-        names.SEQ: case(equal(found, seq), nodes.cast(number(seq + 1), "bigint"), fail(STALE, found)),
+        names.SEQ: case(is_known, nodes.cast(number(seq + 1), "bigint"), fail(STALE, found.copy())),
     }
     statement = exp.update(storage.table(), None, dialect="spark")
     statement.set("expressions", [exp.EQ(this=nodes.column(n), expression=v) for n, v in values.items()])

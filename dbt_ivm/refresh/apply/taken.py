@@ -39,7 +39,7 @@ def look_at_stored(ctx: ApplyContext, kept_as: str) -> str:
 
 def asks_for_range(ctx: ApplyContext) -> bool:
     """Whether the range of all stored keys is of use and not known yet."""
-    is_of_use = ctx.layout.shape is Shape.KEYED and not ctx.believes_keys and bool(_ranged(ctx))
+    is_of_use = ctx.layout.shape is Shape.KEYED and not ctx.believes_keys and bool(ranged_columns(ctx))
     return is_of_use and ctx.state.seen is None
 
 
@@ -51,7 +51,7 @@ def with_stored_range(ctx: ApplyContext, facts: exp.Select) -> exp.Select:
     """
     pairs = [
         (f"{end}_{position}", exp.Alias(this=call(this=nodes.column(column)), alias=nodes.name(f"{end}_{position}")))
-        for position, column in enumerate(_ranged(ctx), 1)
+        for position, column in enumerate(ranged_columns(ctx), 1)
         for end, call in (("stored_low", exp.Min), ("stored_high", exp.Max))
     ]
     every = exp.Select(expressions=[alias for _, alias in pairs]).from_(ctx.storage.table(), copy=False)
@@ -68,7 +68,7 @@ def read_stored_range(ctx: ApplyContext, row: Mapping[str, Any]) -> dict[str, tu
     if not asks_for_range(ctx):
         return None
     types, found = _types(ctx), {}
-    for position, column in enumerate(_ranged(ctx), 1):
+    for position, column in enumerate(ranged_columns(ctx), 1):
         bound = read_bound(column, types[column], row[f"stored_low_{position}"], row[f"stored_high_{position}"])
         if bound:
             found[column] = (bound.low, bound.high)
@@ -110,7 +110,7 @@ def ranges_of_new(ctx: ApplyContext) -> dict[str, exp.Expr]:
     """Aggregates over the kept rows: the range of each identity column among new identities, as texts."""
     found: dict[str, exp.Expr] = {}
     is_new = equal(nodes.column(names.STATE), exp.Literal.string(INSERTED))
-    for position, column in enumerate(_ranged(ctx), 1):
+    for position, column in enumerate(ranged_columns(ctx), 1):
         value = case(is_new.copy(), nodes.column(column), exp.Null())
         found[f"low_{position}"] = nodes.cast(exp.Min(this=value), "string")
         found[f"high_{position}"] = nodes.cast(exp.Max(this=value.copy()), "string")
@@ -123,14 +123,15 @@ def read_ranges(ctx: ApplyContext, row: Mapping[str, Any]) -> tuple[tuple[Bound,
     """Bounds of new keys, and which of their columns have NULLs."""
     types = _types(ctx)
     bounds, nulls = [], set()
-    for position, column in enumerate(_ranged(ctx), 1):
+    for position, column in enumerate(ranged_columns(ctx), 1):
         bound = read_bound(column, types[column], row[f"low_{position}"], row[f"high_{position}"])
         bounds += [bound] if bound else []
         nulls |= {column} if row[f"nulls_{position}"] else set()
     return tuple(bounds), frozenset(nulls)
 
 
-def _ranged(ctx: ApplyContext) -> list[str]:
+def ranged_columns(ctx: ApplyContext) -> list[str]:
+    """Identity columns whose ranges are told."""
     types = _types(ctx)
     return [k for k in ctx.layout.identity if is_prunable(types[k])][:MOST_COLUMNS]
 
