@@ -240,7 +240,11 @@ def _decimal_result(kind: type, first: tuple[int, int], second: tuple[int, int])
 
 
 def widest(types: list[str]) -> str:
-    """The type that Spark gives a column of values of these types, or ``""``."""
+    """The type that Spark gives a column of values of these types, or ``""``.
+
+    >>> widest(["decimal(38,19)", "decimal(38,9)"]), widest(["decimal(30,20)", "decimal(38,5)"])
+    ('decimal(38,9)', 'decimal(38,5)')
+    """
     known = [re.sub(r"^(var)?char\(\d+\)$", "string", t) for t in types if t != "void"]
     if not known or "" in known:
         return ""
@@ -253,7 +257,8 @@ def widest(types: list[str]) -> str:
     if all(decimals):
         scale = max(d[1] for d in decimals if d)
         whole = max(d[0] - d[1] for d in decimals if d)
-        return f"decimal({whole + scale},{scale})" if whole + scale <= MAX_PRECISION else ""
+        too_many = max(whole + scale - MAX_PRECISION, 0)  # digits behind the point give way
+        return f"decimal({whole + scale - too_many},{scale - too_many})"
     return ""
 
 
