@@ -12,7 +12,7 @@ Answers hold with ANSI mode on and off; of an unknown type nothing is known.
 
 from __future__ import annotations
 
-from dbt_ivm.types import INTEGRAL_DIGITS, decimal_of, is_floating, is_integral, widest
+from dbt_ivm.types import INTEGRAL_DIGITS, MAX_PRECISION, decimal_of, is_floating, is_integral
 
 #: Decimal digits that every conversion keeps.
 FLOATING_DIGITS = {"float": 6, "double": 15}
@@ -41,7 +41,7 @@ def equals_one(value: str, key: str) -> bool:
     if is_floating(value):
         return _survives(key, value)
     if _is_exact_number(value):
-        return is_floating(key) or (_is_exact_number(key) and bool(widest([value, key])))
+        return is_floating(key) or (_is_exact_number(key) and _fit_together(value, key))
     return (value, key) in TIMES
 
 
@@ -68,6 +68,12 @@ def _is_text(kind: str) -> bool:
 
 def _is_exact_number(kind: str) -> bool:
     return is_integral(kind) or decimal_of(kind) is not None
+
+
+def _fit_together(value: str, key: str) -> bool:
+    """Whether the type in which they are compared keeps all digits of both."""
+    digits = [decimal_of(t) or (INTEGRAL_DIGITS[t], 0) for t in (value, key)]
+    return max(all_ - behind for all_, behind in digits) + max(behind for _, behind in digits) <= MAX_PRECISION
 
 
 def _survives(kind: str, floating: str) -> bool:
