@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any
 
 from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
 
 from dbt_ivm import nodes
 from dbt_ivm.function_types import COLLATED, function_type
@@ -112,11 +113,18 @@ TOLD = {"variant_get": 2, "try_variant_get": 2, "from_json": 1}
 
 
 def _told(node: exp.Expr, position: int) -> str:
-    """A type that stands in the query as a text; of columns alone, ``a INT, b STRING``, nothing is told."""
+    """A type that stands in the query as a text; columns alone, ``a INT, b STRING``, are those of a struct."""
     arguments = [node.this, node.args.get("expression")] if not isinstance(node, exp.Anonymous) else node.expressions
     told = arguments[position] if position < len(arguments) else None
-    text = normalise(told.name) if isinstance(told, exp.Literal) and told.is_string else ""
-    return text if text and " " not in text.partition("<")[0] else ""
+    if not isinstance(told, exp.Literal) or not told.is_string:
+        return ""
+    text = normalise(told.name)
+    if not text or " " not in text.partition("<")[0]:
+        return text
+    try:
+        return normalise(exp.DataType.build(f"struct<{told.name}>", dialect="spark").sql(dialect="spark"))
+    except SqlglotError:
+        return ""
 
 
 def _struct(node: exp.Expr, columns: Mapping[str, str]) -> str:

@@ -106,7 +106,7 @@ def parsed(text: str) -> exp.Expr:
         ("day - day", "interval day"),
         ("variant_get(v, '$.a', 'int')", "int"),
         ("from_json(text, 'map<string,int>')", "map<string,int>"),
-        ("from_json(text, 'x INT')", ""),
+        ("from_json(text, 'x INT')", "struct<x:int>"),
         # texts: of bytes and in other collations they are something else
         ("text || '-' || i", "string"),
         ("raw || raw", "binary"),

@@ -15,6 +15,8 @@ from dbt_ivm.refresh.plan import RefreshPlan
 from dbt_ivm.refresh.state import LOG_MODE, METADATA_MARK, RowCounts, State, UnreadableState
 from dbt_ivm.refresh.view import CompiledView
 
+FOREIGN_COMMIT = "somebody else wrote into the storage table while this run refreshed it"
+
 
 class LogTable:
     def __init__(self, engine: Engine, reader: MetadataReader, request: Request, warn: Callable[[str], None]) -> None:
@@ -37,7 +39,7 @@ class LogTable:
         if own is None:
             return None
         if any(stored.version < c.version < own.version and not c.keeps_storage for c in commits):
-            raise UnreadableState("somebody else wrote into it")
+            raise UnreadableState(FOREIGN_COMMIT)
         return plan.commit, plan.commit.counts or own.counts
 
     def compact(self, view: CompiledView, state: State, rows: int | None, mode: str = LOG_MODE) -> bool:

@@ -205,6 +205,8 @@ class MetadataReader:
         except UnreadableState as error:
             return Stored(None, f"the storage table {storage} cannot be continued: {error}", version)
         except (EngineError, IndexError) as error:
+            if not self.exists(storage):
+                return Stored(None, f"the storage table {storage} does not exist", version)
             self._refuse_another_table(storage)
             reason = str(error).strip().split("\n")[0]
             if isinstance(error, EngineError) and not re.search(LOST, str(error)):

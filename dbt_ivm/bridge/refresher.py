@@ -19,7 +19,7 @@ from dbt_ivm.bridge.auxiliary import AuxiliaryViews, ViolatedKeys
 from dbt_ivm.bridge.engine import Engine, EngineError
 from dbt_ivm.bridge.facade import Facade, Outputs
 from dbt_ivm.bridge.failures import Failure, Remedy, classify
-from dbt_ivm.bridge.log_table import LogTable
+from dbt_ivm.bridge.log_table import FOREIGN_COMMIT, LogTable
 from dbt_ivm.bridge.metadata import MetadataReader, Stored
 from dbt_ivm.bridge.outcome import Outcome
 from dbt_ivm.bridge.request import Request
@@ -267,8 +267,11 @@ class Refresher:
         try:
             with self.engine.timed("apply"):
                 written = self.log.written(prepared.stored, plan)
-        except UnreadableState:  # two writers in the moment that no check covers: exact again before anybody goes on
-            reason = "another run wrote into the storage table while this one refreshed it"
+        except (
+            UnreadableState
+        ) as error:  # two writers in the moment that no check covers: exact again before anybody goes on
+            another = "another run rebuilt the storage table while this one refreshed it"
+            reason = FOREIGN_COMMIT if str(error) == FOREIGN_COMMIT else another
             return self._rebuild(self.prepare(refreshing=True), Decision(FULL, reason))
         if written is None:
             raise UserError(

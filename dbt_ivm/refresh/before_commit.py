@@ -26,7 +26,7 @@ from dbt_ivm.refresh.apply.log import append_kept, logged_rows, look_at_rows, on
 from dbt_ivm.refresh.apply.new_keys import bounds_to_trust, must_be_known, new_key_facts
 from dbt_ivm.refresh.apply.seen import is_beyond, widened
 from dbt_ivm.refresh.apply.staging import Seen, look_statement, prunable
-from dbt_ivm.refresh.apply.taken import look_at_stored
+from dbt_ivm.refresh.apply.taken import asks_for_range, look_at_stored, with_stored_range
 from dbt_ivm.refresh.foreign_keys import VERIFY, DeclaredEdge, EdgeStatus, dangling_after, declared_edges, edge_status
 from dbt_ivm.refresh.keeping import (
     FETCH,
@@ -41,6 +41,7 @@ from dbt_ivm.refresh.keeping import (
 )
 from dbt_ivm.refresh.references import look_at_references, read_references, reference_queries
 from dbt_ivm.refresh.state import LOG_MODE, RowCounts
+from dbt_ivm.render.query import sql_text
 from dbt_ivm.storage.delta_format import TableOptions
 from dbt_ivm.storage.layout import Shape
 
@@ -200,14 +201,16 @@ def merge_steps(ctx: ApplyContext, table: TableOptions, keeping: Keeping) -> tup
         return [], replace(apply_change(ctx), state=ctx.state)
     change = ctx.computed_change
     assert change is not None
-    more = new_key_facts(ctx, keeping.name) if must_be_known(ctx, columns) else {}
-    look = look_statement(keeping.name, columns, more)
+    asks_for_new = must_be_known(ctx, columns)
+    look = look_statement(keeping.name, columns, new_key_facts(ctx, keeping.name) if asks_for_new else {})
+    if asks_for_new and asks_for_range(ctx):
+        look = with_stored_range(ctx, look)
     steps = [
         keep_step(keeping.name, "compute the change once and keep it", partial(ctx.query, net(change))),
-        Step(LOOK_AT_CHANGE, "which keys change: literals let Delta skip files", look),
+        Step(LOOK_AT_CHANGE, "which keys change: literals let Delta skip files", partial(sql_text, look)),
     ]
     bounds, new = keeping.known.bounds or (), keeping.known.new_keys
-    trusted = bounds_to_trust(ctx, bounds, new)
+    trusted = bounds_to_trust(ctx, bounds, new) if asks_for_new else bounds
     seen = ctx.state.seen if new is None or new.stored is None else new.stored
     if seen is not None:
         ctx = ctx.with_seen(widened(seen, bounds, has_new=True))

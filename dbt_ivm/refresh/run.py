@@ -59,8 +59,8 @@ def _facts(
     if step.kind == LOOK_AT_REFERENCES:
         return {"references": read_references(ctx.deltas, concerned_edges(ctx), row)}
     if step.kind == LOOK_AT_CHANGE:
-        told = str(row[LOOK])
-        return {"bounds": read_bounds(told, bounded_columns(ctx, table)), "new_keys": read_new_keys(ctx, told)}
+        bounds = read_bounds(str(row[LOOK]), bounded_columns(ctx, table))
+        return {"bounds": bounds, "new_keys": read_new_keys(ctx, row)}
     if step.kind == LOOK_AT_STORED:
         return {"may_be_taken": row[EXAMPLE] is not None}
     bounds, nulls = read_ranges(ctx, row) if ctx.layout.shape is Shape.KEYED else ((), frozenset())

@@ -64,11 +64,14 @@ class Duck:
 
     def drop_all(self) -> None:
         if self.tables:
-            try:
-                self.connection.execute("; ".join(f'DROP TABLE IF EXISTS "{n}"' for n in dict.fromkeys(self.tables)))
-            except duckdb.FatalException:  # an error of DuckDB itself in the last history, told there
-                self.connection = _connect()
+            self.connection.execute("; ".join(f'DROP TABLE IF EXISTS "{n}"' for n in dict.fromkeys(self.tables)))
             self.tables.clear()
+
+    def restart(self) -> None:
+        """After an internal error a database cannot be used any more."""
+        self.connection = _connect()
+        self.tables.clear()
+        self.transactions.clear()
 
     def run(self, sql: str) -> None:
         """Execute one planned statement."""

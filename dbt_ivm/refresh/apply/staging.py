@@ -22,7 +22,6 @@ from sqlglot import exp
 from dbt_ivm import names, nodes
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.operators import Field, Operator, ScanKept
-from dbt_ivm.render.query import sql_text
 from dbt_ivm.types import decimal_of, is_integral
 
 #: Up to this many values are listed; more become a range.
@@ -84,7 +83,7 @@ def kept_change(name: str, change: Operator) -> Operator:
     return ScanKept(name, tuple(Field(n, n, t) for n, t in columns), "the change as computed")
 
 
-def look_statement(staged: str, columns: tuple[Seen, ...], more: Mapping[str, exp.Expr]) -> str:
+def look_statement(staged: str, columns: tuple[Seen, ...], more: Mapping[str, exp.Expr]) -> exp.Select:
     """Smallest, largest and listed values per column, and more facts, as one JSON text: drivers convert nothing."""
     parts: list[exp.Expr] = []
     for seen in columns:
@@ -98,7 +97,7 @@ def look_statement(staged: str, columns: tuple[Seen, ...], more: Mapping[str, ex
     parts += [part for name, fact in more.items() for part in (exp.Literal.string(name), fact)]
     every = exp.Anonymous(this="TO_JSON", expressions=[exp.Anonymous(this="NAMED_STRUCT", expressions=parts)])
     select = exp.Select(expressions=[exp.Alias(this=every, alias=nodes.name(LOOK))])
-    return sql_text(select.from_(RelationName((staged,)).table(), copy=False))
+    return select.from_(RelationName((staged,)).table(), copy=False)
 
 
 def _listed(staged: str, column: str) -> exp.Select:
