@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -26,6 +27,7 @@ def functions() -> dict[str, Any]:
         "fk_guard_query": _guarded(_fk_guard_query),
         "compiled": _guarded(_compiled),
         "find_model": _guarded(_find_model),
+        "table_text": _table_text,
         "sources_without_feed": _guarded(_sources_without_feed),
     }
 
@@ -170,6 +172,13 @@ def _sources_without_feed(adapter: Any, graph: Mapping[str, Any]) -> list[dict[s
     from dbt_ivm.bridge.feeds import sources_without_feed
 
     return sources_without_feed(Engine(adapter), graph, MATERIALIZATION)
+
+
+def _table_text(table: Any) -> str:
+    """Rows of a query as text; the table's own printing goes to where output went when dbt was loaded."""
+    text = io.StringIO()
+    table.print_table(max_columns=None, max_column_width=40, output=text)
+    return text.getvalue().rstrip()
 
 
 def _bag_difference(

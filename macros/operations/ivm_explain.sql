@@ -14,7 +14,7 @@
     {%- set planned = dbt_ivm.ivm_planned('dry_run', model) -%}
     {%- do print('strategy: ' ~ planned.strategy ~ (' because ' ~ planned.reason if planned.reason else '')) -%}
     {%- if planned.sql is not none -%}
-      {%- do run_query('select * from (' ~ planned.sql ~ ') limit ' ~ limit).print_table(max_columns=none, max_column_width=40) -%}
+      {%- do print(modules.ivm.table_text(run_query('select * from (' ~ planned.sql ~ ') limit ' ~ limit))) -%}
     {%- endif -%}
   {%- endif -%}
 {% endmacro %}

@@ -15,7 +15,7 @@
         {%- do print(name ~ (': DIFFERENT, for example' if different.rows | length else ': equal')) -%}
         {%- if different.rows | length -%}
           {%- do wrong.append(name) -%}
-          {%- do different.print_table(max_columns=none, max_column_width=40) -%}
+          {%- do print(modules.ivm.table_text(different)) -%}
         {%- endif -%}
       {%- endif -%}
     {%- endfor -%}
