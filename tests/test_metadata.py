@@ -110,6 +110,14 @@ def test_a_view_below_a_query_without_a_plan_is_part_of_its_definition() -> None
     assert one.fingerprint != other.fingerprint
 
 
+def test_how_a_parent_is_kept_is_no_part_of_the_definition_of_a_query_without_a_plan() -> None:
+    """The facade's text changes between merge and log, with the parent's commits as before."""
+    kept = {"m__ivm": (["a", "__ivm_part"], None)}
+    facades = [f"select a from m__ivm as stored where __ivm_part = /* {kind} */ 0" for kind in ("merge", "log")]
+    one, other = (compiled(VIEWED, {"d.v": (["a"], text), **kept}) for text in facades)
+    assert one.refusal is not None and one.fingerprint == other.fingerprint
+
+
 @pytest.mark.parametrize(
     ("sql", "clocks", "unsteady"),
     [

@@ -267,9 +267,8 @@ class Refresher:
         try:
             with self.engine.timed("apply"):
                 written = self.log.written(prepared.stored, plan)
-        except (
-            UnreadableState
-        ) as error:  # two writers in the moment that no check covers: exact again before anybody goes on
+        except UnreadableState as error:
+            # two writers in the moment that no check covers: exact again before anybody goes on
             another = "another run rebuilt the storage table while this one refreshed it"
             reason = FOREIGN_COMMIT if str(error) == FOREIGN_COMMIT else another
             return self._rebuild(self.prepare(refreshing=True), Decision(FULL, reason))

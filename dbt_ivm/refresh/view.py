@@ -182,7 +182,8 @@ def _opaque(sql: str, catalog: Catalog, visible: tuple[str, ...], refusal: Refus
     """A query without a plan; what its result depends on is found all the same."""
     views = [r for r in catalog.relations if isinstance(r, View)]
     tables = (*(r for r in catalog.relations if isinstance(r, Table)), *clocks(sql, catalog))
-    below = tuple(sorted(f"{v.name} {v.namespace} {v.output}: {v.sql}" for v in views))
+    # of another model's facade the text follows how its table is kept; what it means changes with a commit there
+    below = tuple(sorted(f"{v.name} {v.namespace} {v.output}: {v.sql}" for v in views if names.PART not in v.sql))
     changes = refusal if refusal.construct in ALWAYS_DIFFERENT else unsteady(sql, catalog)
     return CompiledView(sql, None, opaque_layout(visible), tables, refusal, unsteady=changes, below=below)
 
