@@ -109,6 +109,35 @@ def test_a_run_that_comes_second_writes_nothing(project: Project) -> None:
     assert parts(project)[1] == 2
 
 
+@pytest.mark.parametrize(("apply", "statement"), [("log", "INSERT"), ("merge", "MERGE"), ("state only", "UPDATE")])
+def test_another_build_of_the_same_number(project: Project, apply: str, statement: str) -> None:
+    """A rebuild takes the next number, and so may a refresh that it did not see: the name of the build tells them apart."""
+    prepared(project)
+    project.model("m", JOIN, meta={"ivm": {"apply": apply}} if apply in ("log", "merge") else {})
+    project.run()
+    table = f"{project.schema}.m__ivm"
+    if apply == "state only":
+        project.sql(f"optimize {project.schema}.orders")
+    else:
+        change(project, 1)
+    written: list[str] = []
+
+    def rebuild(number: int, sql: str, when: str) -> None:
+        if sql.startswith(statement) and when == "before" and not written:
+            written.append(sql)
+            other = """regexp_replace(__ivm_state, '"epoch": [0-9]+', '"epoch": 7')"""
+            project.sql(f"update {table} set __ivm_state = {other} where __ivm_part = 1")
+
+    before = project.rows("m")
+    with watched(rebuild):
+        failed = project.run(expect_success=False)["m"]
+    assert written and "IVM_CONCURRENT" in failed["message"]
+    assert project.rows("m") == before
+    result = project.run()["m"]
+    assert result["strategy"] == "full" and "somebody else wrote" in result["reason"]
+    project.assert_equal("m")
+
+
 def test_the_view_knows_tombstones_before_there_is_one(project: Project) -> None:
     """A rebuild moves a model to the log and dies before its view is replaced."""
     prepared(project)
