@@ -65,6 +65,20 @@ def below(plan: Operator, kind: type[Operator]) -> list[Operator]:
             "select a, id, count(*) as n from db.u group by ((a)), rollup((id))",
             "select a, id, count(*) as n from db.u group by a, rollup(id)",
         ),
+        ("select count(*) as n from db.u group by all", "select count(*) as n from db.u"),
+        (
+            "select a + 1 as k, k + 1 as l, sum(id) + 1 as s from db.u group by all",
+            "select a + 1 as k, a + 1 + 1 as l, sum(id) + 1 as s from db.u group by a + 1, a + 1 + 1",
+        ),
+        (
+            "select (select max(id) from db.t where t.a = u.a) as m, count(*) as n from db.u group by all",
+            "select (select max(id) from db.t where t.a = u.a) as m, count(*) as n from db.u "
+            "group by (select max(id) from db.t where t.a = u.a)",
+        ),
+        (
+            "select id, (select count(*) from db.u where u.a = t.a group by all) as n from db.t",
+            "select id, (select count(*) from db.u where u.a = t.a) as n from db.t",
+        ),
         (
             "select id, col from db.t lateral view explode(list) q",
             "select id, col from db.t lateral view explode(list) q as col",
@@ -130,6 +144,8 @@ def test_a_generator_makes_rows_of_groups(sql: str) -> None:
             "lateral",
             "beside window functions over groups",
         ),
+        ("select explode(list) as e, count(*) as n from db.t group by all", "lateral", "GROUP BY ALL of EXPLODE"),
+        ("select b, rank() over (order by b) as r, count(*) as n from db.t group by all", "window_place", "RANK()"),
         ("select id from range(10)", "lateral", "RANGE(10) without names of its columns"),
         ("select id, col from db.t lateral view explode(from_json(b, b)) q", "lateral", "without names of its columns"),
         ("select coalesce(*) as h from db.t join db.u using (id)", "unparsable", "COALESCE(*)"),

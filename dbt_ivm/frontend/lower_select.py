@@ -132,8 +132,7 @@ def _grouped(
     arguments = [argument for *_, call in waiting.generators for argument in call.iter_expressions()]
     everything += [("", postponed(e, later, grouped_by)) for e in conditions + arguments]
     resolved = [(name, scope.resolve(e, keep=(exp.Window,))) for name, e in everything]
-    outputs = [e for _, e in resolved[: len(items)]]
-    keys, sets = _keys(scope, group, outputs)
+    keys, sets = _keys(scope, group)
     if given is not None:
         places = frozenset(range(len(keys), len(keys) + len(given.inner)))
         keys, sets = [*keys, *(col(n) for n in given.inner)], sets and [s | places for s in sets]
@@ -187,9 +186,7 @@ def _one_row_each(
     return outputs
 
 
-def _keys(
-    scope: Scope, group: exp.Group | None, outputs: list[exp.Expr]
-) -> tuple[list[exp.Expr], list[frozenset[int]] | None]:
+def _keys(scope: Scope, group: exp.Group | None) -> tuple[list[exp.Expr], list[frozenset[int]] | None]:
     """The group's expressions, and which of them each grouping set has (None: all)."""
     if group is None:
         return [], None
@@ -197,12 +194,10 @@ def _keys(
     if sets is not None:
         keys = group_elements(group)
         return [scope.resolve(k) for k in keys], [frozenset(keys.index(e) for e in s) for s in sets]
-    return group_keys(scope, group, outputs), None
+    return group_keys(scope, group), None
 
 
-def group_keys(scope: Scope, group: exp.Group, outputs: list[exp.Expr]) -> list[exp.Expr]:
-    if group.args.get("all"):
-        return [e for e in outputs if not has_aggregates([e])]
+def group_keys(scope: Scope, group: exp.Group) -> list[exp.Expr]:
     return [scope.resolve(e) for e in group_elements(group)]
 
 

@@ -373,7 +373,7 @@ def _correlated(scope: Scope, query: exp.Select) -> Inner:
     if group is None:
         return inner
     condition = scoped.resolve(having.this) if having is not None else None
-    return _grouped(scope, inner, group_keys(scoped, group, values), condition, True)
+    return _grouped(scope, inner, group_keys(scoped, group), condition, True)
 
 
 def _rows_of(scope: Scope, query: exp.Select) -> tuple[Inner, Scope]:

@@ -8,6 +8,7 @@ from sqlglot.optimizer.qualify import qualify as sqlglot_qualify
 
 from dbt_ivm.errors import Refusal, UserError
 from dbt_ivm.frontend.bind import Bound, with_real_names
+from dbt_ivm.frontend.group_by_all import spell_out_group_by_all
 from dbt_ivm.frontend.joined_columns import mark_joins, settle_joined_columns
 from dbt_ivm.frontend.name_generators import name_generators, unnamed_generator
 from dbt_ivm.frontend.negated import mark_negated
@@ -33,5 +34,6 @@ def qualify(bound: Bound) -> exp.Query:
             ) from error
         raise UserError("IVM_UNRESOLVED", with_real_names(str(error), bound.relations)) from error
     settle_joined_columns(query)
+    spell_out_group_by_all(query)
     mark_negated(query)
     return query
