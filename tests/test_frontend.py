@@ -174,6 +174,12 @@ def test_a_refusal_inside_a_view_keeps_its_reason() -> None:
         ("select wrong from shop.fact", "IVM_UNRESOLVED", "wrong"),
         ("select d.id from shop.fact f", "IVM_UNRESOLVED", "d"),
         ("select id from shop.fact f cross join shop.dim d", "IVM_UNRESOLVED", "id"),
+        (
+            "select f.id from shop.fact f left semi join shop.dim d on d.id = dim_id where region = 'n'",
+            "IVM_UNRESOLVED",
+            "region",
+        ),
+        ("select f.id, d.name from shop.fact f left anti join shop.dim d on d.id = dim_id", "IVM_UNRESOLVED", "d.name"),
         ("select id from shop.missing", "IVM_UNKNOWN_RELATION", "shop.missing"),
         ("select id from shop.fact union all select id, name from shop.dim", "IVM_UNION_WIDTH", "1 and 2"),
         ("select 1 as x; select 2 as x", "IVM_NOT_ONE_QUERY", "2"),

@@ -90,6 +90,8 @@ def lower_from(scope: Scope, select: exp.Select, given: Given | None = None) -> 
         if outside:
             raise Refusal("subquery", f"{' '.join(sorted(words))} JOIN on columns of an outer query", line_of(join))
         members, predicates = [_outer(joined(), right, tuple(found), words)], []
+        if words & {"SEMI", "ANTI"}:
+            scope.hide(join.this.alias_or_name)
     scope.plan = joined()
     scope.subqueries.clear()
     if given is not None and given_last:

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from dbt_ivm import names
 from dbt_ivm.catalog.clock import clock_name, clock_table
-from dbt_ivm.errors import Refusal
+from dbt_ivm.errors import Refusal, UserError
 from dbt_ivm.frontend.bind import with_real_names
 from dbt_ivm.frontend.builtin_functions import SCALAR_FUNCTIONS
 from dbt_ivm.frontend.clocks import clock_of, clock_value
@@ -42,6 +42,7 @@ class Scope:
         self.columns: dict[tuple[str, str], str] = {}
         self.given: frozenset[tuple[str, str]] = frozenset()  # columns of a query around it
         self.shares_columns = False  # by JOIN … USING
+        self.only_tested: set[str] = set()  # tables whose columns end with their SEMI or ANTI JOIN
         self.clocks: dict[str, str] = {}
         self.subqueries: list[tuple[exp.Expr, exp.Expr]] = []  # and what they became
         self.is_condition = False  # what the clock shows is not looked up but left to a MovingFilter
@@ -50,6 +51,11 @@ class Scope:
         for name, column in rows.outputs:
             self.columns[(alias, name)] = column
         return rows.plan
+
+    def hide(self, alias: str) -> None:
+        """The columns of a table cannot be mentioned any more."""
+        self.only_tested.add(alias)
+        self.columns = {key: column for key, column in self.columns.items() if key[0] != alias}
 
     def find(self, table: str, name: str) -> str | None:
         if (table, name) in self.columns:
@@ -107,6 +113,9 @@ class Scope:
             detail = f"{node.sql(dialect='spark')} of a table function without names of its columns"
             raise Refusal("lateral", detail, line_of(node) or self.line)
         found = self.find(node.table, node.name)
+        if found is None and node.table in self.only_tested:
+            text = f"{self.text(node)}: a SEMI or ANTI JOIN keeps no columns of its right side"
+            raise UserError("IVM_UNRESOLVED", text)
         if found is None:
             detail = f"{node.sql(dialect='spark')} belongs to a query further out"
             raise Refusal("subquery", detail, line_of(node) or self.line)
