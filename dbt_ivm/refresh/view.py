@@ -15,7 +15,7 @@ from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog, Table, View
 from dbt_ivm.errors import Refusal
 from dbt_ivm.frontend.lower import lower
-from dbt_ivm.frontend.settle_ties import settle_ties
+from dbt_ivm.frontend.settle_ties import settle_shared_ties, settle_ties
 from dbt_ivm.frontend.unsteady import ALWAYS_DIFFERENT, clocks, unsteady
 from dbt_ivm.names import AUXILIARY_SUFFIX
 from dbt_ivm.operators import Operator, Scan
@@ -164,7 +164,7 @@ def compile_view(
         lowered = lower(sql, catalog)
     except Refusal as refusal:
         return _opaque(sql, catalog, visible, refusal)
-    plan = lowered.plan
+    plan = settle_shared_ties(lowered.plan)
     for rule in EARLY_RULES:
         plan = apply_rule(plan, rule, rules)
     layout = choose_layout(plan, lowered.tables, options.float_sums == "fast", net_supplements in rules)

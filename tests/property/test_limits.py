@@ -190,6 +190,38 @@ def test_lists_over_equal_rows(call: str) -> None:
         follow(Run(random_history(rng, f"select c0, c1, c2, {call} as x from db.t1"), enforce_keys=True))
 
 
+#: Several places read other columns of one window whose order leaves rows equal: a number is the same row's in all.
+SHARED = {
+    "joined with itself": (
+        "with r as (select c0, c1, c2, row_number() over (order by c1) as n from db.t1)"
+        " select p.c0, q.c2 from r p join r q on p.n = q.n"
+    ),
+    "joined with itself, per partition": (
+        "with r as (select c0, c2, c3, row_number() over (partition by c2 order by c1 is null) as n from db.t0)"
+        " select p.c0, count(*) as k, max(q.c3) as d from r p left join r q on p.n = q.n and p.c2 <=> q.c2 group by p.c0"
+    ),
+    "the first two": (
+        "with r as (select c0, c3 from db.t0 order by c1 is null limit 2) select c0 from db.t0 where c0 in (select c0 from r)"
+        " and not exists (select 1 from r where r.c3 <=> t0.c3)"
+    ),
+    "rows around a subquery": (
+        "select c0, c3, (select count(*) from db.t1 u where u.c1 < q.n + 100 or q.c3 is null) as k"
+        " from (select c0, c3, row_number() over (order by c1 is null) as n from db.t0) q"
+    ),
+    "groups of rows around a subquery": (
+        "select c0, sum((select count(*) from db.t1 u where u.c1 < q.n + 100 or q.c3 is null)) as k"
+        " from (select c0, c3, row_number() over (partition by c2 is null order by c1 is null) as n from db.t0) q group by c0"
+    ),
+}
+
+
+@pytest.mark.parametrize("sql", SHARED.values(), ids=SHARED)
+def test_rows_that_several_places_number(sql: str) -> None:
+    rng = random.Random(SEED)
+    for _ in range(EACH):
+        follow(Run(random_history(rng, sql), enforce_keys=True))
+
+
 class PeersRun(Run):
     """``check`` asks that peers have one value, which some row of them, or of those before or after, has."""
 
