@@ -9,7 +9,8 @@ from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog, Table, TableColumn, View
 from dbt_ivm.errors import Refusal, UserError
 from dbt_ivm.frontend import Lowered, lower
-from dbt_ivm.operators import Join, Operator, Scan
+from dbt_ivm.operators import Join, Operator, Scan, Windowing
+from dbt_ivm.refresh.view import compile_view
 
 TABLES: tuple[Table, ...] = (
     table("shop.fact", {"id": "bigint", "Dim_Id": "int", "amount": "decimal(10,2)"}, primary_key=["id"]),
@@ -135,6 +136,19 @@ def test_a_view_used_twice_gets_separate_columns() -> None:
     v = view("shop.v", "select id from fact", ("id",))
     plan = lowered("select a.id, b.id as other from shop.v a join shop.v b on a.id = b.id", v).plan
     assert scans(plan) == ["shop.fact", "shop.fact"]
+
+
+def test_a_view_that_numbers_equal_rows_numbers_them_once() -> None:
+    """Mentions that read different columns would put equal rows in different orders."""
+    v = view("shop.v", "select id, amount, row_number() over (order by dim_id) as n from fact", ("id", "amount", "n"))
+    sql = "select a.id, b.amount from shop.v a join shop.v b on a.n = b.n"
+    rows = compile_view(sql, Catalog.of((*TABLES, v))).layout.rows
+    assert rows is not None
+    assert len({str(f.call) for w in windows(rows) for f in w.functions}) == 1
+
+
+def windows(plan: Operator) -> list[Windowing]:
+    return [*([plan] if isinstance(plan, Windowing) else []), *(w for below in plan.inputs for w in windows(below))]
 
 
 def test_names_in_a_view_do_not_see_the_query_s_common_table_expressions() -> None:

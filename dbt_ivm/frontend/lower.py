@@ -14,6 +14,7 @@ from dbt_ivm.frontend.bind import bind
 from dbt_ivm.frontend.known_types import refuse_unknown_maps
 from dbt_ivm.frontend.parse import inside, line_of, parse
 from dbt_ivm.frontend.qualify import qualify
+from dbt_ivm.frontend.settle_ties import tells_equals_apart
 from dbt_ivm.operators import Field, Operator, Project, Projection, Scan, col
 from dbt_ivm.storage.live_rows import without_tombstones
 
@@ -52,6 +53,7 @@ class Lowering:
     taken: dict[str, int] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    numbered: dict[View, Rows] = field(default_factory=dict)  # views that tell equal rows apart: lowered once
 
     def fresh(self, wanted: str) -> str:
         """A column name nobody in this plan has yet."""
@@ -75,6 +77,14 @@ class Lowering:
 
     def view(self, view: View) -> Rows:
         """A catalog view as the query it stands for; its columns are found by the names recorded with it."""
+        if view not in self.numbered:
+            rows = self._view(view)
+            if not tells_equals_apart(rows.plan):
+                return rows
+            self.numbered[view] = rows
+        return self.numbered[view]
+
+    def _view(self, view: View) -> Rows:
         try:
             rows = self.nested(view)
         except (Refusal, UserError) as error:

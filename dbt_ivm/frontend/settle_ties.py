@@ -88,7 +88,13 @@ def _settled(function: WindowFunction, window: Windowing, among: Set[str] | None
     return replace(function, call=settled)
 
 
-def depends_on_place(call: exp.Window) -> bool:
+def tells_equals_apart(plan: Operator) -> bool:
+    """Whether some window of the plan depends on the order of rows that its ORDER BY leaves equal."""
+    here = isinstance(plan, Windowing) and any(depends_on_place(f.call) for f in plan.functions)
+    return here or any(tells_equals_apart(below) for below in plan.inputs)
+
+
+def depends_on_place(call: exp.Expr) -> bool:
     """Whether the function may tell equal rows apart."""
     inner = inner_function(call)
     spec = call.args.get("spec")
