@@ -13,9 +13,28 @@ APART = ("with_", "limit", "offset", "qualify", "distinct")
 
 
 def outer_columns(query: exp.Expr) -> list[exp.Column]:
-    """Columns of relations that the query does not mention itself."""
-    own = {r.alias_or_name for r in query.find_all(exp.Table, exp.Subquery, exp.Lateral, exp.Values)}
-    return [c for c in query.find_all(exp.Column) if c.table and c.table not in own]
+    """Columns of relations that neither the query mentions nor a query inside it that they stand in.
+
+    A name may mean another relation further in: ``EXISTS (… t.a … IN (SELECT t.b FROM t))`` uses both.
+    """
+    return [c for c in query.find_all(exp.Column) if c.table and not _is_own(c, query)]
+
+
+def _is_own(column: exp.Column, query: exp.Expr) -> bool:
+    node: exp.Expr | None = column
+    while node is not None and node is not query:
+        node = node.parent
+        if isinstance(node, exp.Select) and column.table in _names_in_from(node):
+            return True
+    return False
+
+
+def _names_in_from(select: exp.Select) -> set[str]:
+    from_ = select.args.get("from_")
+    joined = [join.this for join in select.args.get("joins") or ()]
+    sources = [*([from_.this] if from_ is not None else []), *joined, *(select.args.get("laterals") or ())]
+    pivots = [pivot for source in sources for pivot in source.args.get("pivots") or ()]
+    return {part.alias_or_name for part in (*sources, *pivots)}
 
 
 def is_correlated(query: exp.Expr) -> bool:

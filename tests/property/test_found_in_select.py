@@ -66,11 +66,22 @@ GROUP_BY_ALL = [
     "select case when exists (select 1 from db.t1 where y = a) then 1 else 0 end as k, count(*) as n from db.t0 group by all",
     "select id, (select count(*) from db.t1 where y = a group by all) as n from db.t0",
 ]
+#: A name of the query around a subquery means another relation further in.
+NAMES_AGAIN = [
+    "select id from db.t0 where exists (select 1 from db.t1 where t1.b = t0.b and t1.y in (select t0.a from db.t0 where t0.b = t1.b))",
+    "select id, (select max(y) from db.t1 where t1.b > t0.b and t1.y > (select min(t0.a) from db.t0 where t0.b = t1.b)) as m "
+    "from db.t0",
+    "select t0.id, u.y, (select count(*) from db.t1 where t1.b = u.b and t1.y in (select t0.a from db.t0) group by t0.id) as n "
+    "from db.t0 join db.t1 u on u.id = t0.id",
+    "select id from db.t0 where not exists (select y from db.t1 where t1.b = t0.b union select t0.y from db.t1 t0 where t0.y = 1)",
+]
 #: An item's name inside a key of ORDER BY.
 ALIASES = ["select id, (select -u.id as k from db.t1 u where u.b = o.b order by k + 1 limit 1) as z from db.t0 o"]
 
 
-@pytest.mark.parametrize("sql", [*NOT_IN_OVER_GROUPS, *BOTH_WAYS, *TESTED, *GENERATORS, *GROUP_BY_ALL, *ALIASES])
+@pytest.mark.parametrize(
+    "sql", [*NOT_IN_OVER_GROUPS, *BOTH_WAYS, *TESTED, *GENERATORS, *GROUP_BY_ALL, *NAMES_AGAIN, *ALIASES]
+)
 def test_every_refresh_equals_the_query(sql: str) -> None:
     check(History(TABLES, sql, ROWS, [[change for change in batch if used(sql, change)] for batch in VALUES], True))
     for seed in range(HISTORIES):
