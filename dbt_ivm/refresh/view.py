@@ -26,7 +26,7 @@ from dbt_ivm.storage.layout import Layout, Shape, choose_layout, opaque_layout
 from dbt_ivm.storage.live_rows import STORED, from_live_rows
 
 #: Part of every fingerprint: storage written by another planner is rebuilt, not guessed at.
-PLANNER_VERSION = 3
+PLANNER_VERSION = 4
 
 #: Compiled views that a process remembers.
 MOST_COMPILED = 256

@@ -15,7 +15,7 @@ SETTINGS = {
     "spark.master": "local[2]",
     "spark.ui.enabled": "false",
     "spark.driver.memory": "4g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m",  # short work: skip slow compilation
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m",  # two processes share two cores
     "spark.jars.packages": "io.delta:delta-spark_4.1_2.13:4.4.0",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
