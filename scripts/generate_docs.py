@@ -68,6 +68,11 @@ Approximate aggregates (`approx_count_distinct`, `approx_percentile`) are comput
 rows of the group; `approx_percentile` of many rows may differ within its accuracy from run to run, so unchanged groups keep the value that they had.
 Statistics of floating point (variance, correlation, kurtosis, regression) may likewise differ in the last digits with the order of rows.
 
+A SUM or AVG of float or double **inside** a query (in a CTE that is joined, filtered or grouped again, or over a window) is computed for the rows before the
+change too, and its last digits depend on the order of addition. A row without a key that is not found again by such a value rebuilds the
+model (`IVM_DRIFT`), and a condition that compares such a sum exactly may decide otherwise than it did. `ivm_explain` notes these sums. Cast to decimal
+before summing, and declare keys.
+
 Set operations of different types compare and give the type that Spark gives them: the wider number, text for a number or date beside text, timestamp for
 a date beside a timestamp. `a JOIN b USING (k)` is the left `k`, of a RIGHT JOIN the right one, of a FULL JOIN either; the next join compares with that.
 

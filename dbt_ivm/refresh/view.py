@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from sqlglot import exp
 
 from dbt_ivm import names, nodes
+from dbt_ivm.analysis.float_sums import computed_again
 from dbt_ivm.auxiliary.subtrees import split_subtrees
 from dbt_ivm.catalog.relation_name import RelationName
 from dbt_ivm.catalog.tables import Catalog, Table, View
@@ -65,7 +66,7 @@ class CompiledView:
     def is_opaque(self) -> bool:
         return self.layout.shape is Shape.OPAQUE
 
-    @property
+    @cached_property
     def advice(self) -> tuple[str, ...]:
         """What explain notes about the view: what is ignored, and what would make its refreshes cheaper."""
         found = list(self.notes)
@@ -76,6 +77,13 @@ class CompiledView:
             found.append(
                 "nothing identifies the rows, so they are compared in all columns; declare a primary key of "
                 + " and ".join(keyless)
+            )
+        sums = computed_again(self.layout.rows) if self.layout.rows is not None else ()
+        if sums:
+            found.append(
+                f"{' and '.join(sums)}: the last digits of floating point depend on the order of addition; when a "
+                "refresh does not find a stored row by them again, the model is rebuilt. Sum decimals instead"
+                + (", or declare keys" if self.layout.shape is Shape.BAG else "")
             )
         return tuple(found)
 
