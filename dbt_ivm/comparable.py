@@ -56,9 +56,10 @@ def is_comparable(kind: str) -> bool:
     return comparable(exp.Null(), kind, exact=False) is None
 
 
-def same(left: exp.Expr, right: exp.Expr, kind: str, exact: bool = True) -> exp.Expr:
-    """Null-safe equality of two values of a type."""
-    return exp.NullSafeEQ(this=form(left, kind, exact), expression=form(right, kind, exact))
+def same(left: exp.Expr, right: exp.Expr, kind: str, exact: bool = True, nulls: bool = True) -> exp.Expr:
+    """Equality of two values of a type, null-safe unless no NULL is to be found."""
+    compare = exp.NullSafeEQ if nulls else exp.EQ
+    return compare(this=form(left, kind, exact), expression=form(right, kind, exact))
 
 
 def _form(value: exp.Expr, kind: str, exact: bool, depth: int) -> exp.Expr | None:

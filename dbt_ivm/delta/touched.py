@@ -104,9 +104,9 @@ def changed_keys(change: Operator, lookup: Lookup) -> Operator:
 
 
 def rows_with(ctx: DeltaContext, lookup: Lookup, wanted: Operator) -> Operator:
-    """The key columns of the rows of the referenced table, after the change, that have a wanted key."""
+    """The key columns of the rows of the referenced table, after the change, that have a wanted key; none is NULL."""
     scan = Project.keeping(ctx.post_of(lookup.scan), tuple(dict.fromkeys(lookup.scanned)))
-    return SemiJoin(scan, wanted, tuple(zip(lookup.scanned, wanted.column_names, strict=True)))
+    return SemiJoin(scan, wanted, tuple(zip(lookup.scanned, wanted.column_names, strict=True)), nulls=False)
 
 
 def is_removed() -> exp.Expr:

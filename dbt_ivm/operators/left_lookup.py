@@ -14,9 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LeftLookup(Operator):
+    """``nulls``: whether NULL finds NULL, as in SemiJoin."""
+
     input: Operator
     lookup: Operator
     on: tuple[tuple[str, str], ...]
+    nulls: bool = True
 
     linearity: ClassVar[Linearity] = Linearity.NON_LINEAR
 
@@ -36,7 +39,9 @@ class LeftLookup(Operator):
         return (*self.input.columns, *self.lookup.columns)
 
     def describe(self) -> str:
-        return "LeftLookup ON " + (" AND ".join(f"{a} <=> {b}" for a, b in self.on) or "true")
+        return "LeftLookup ON " + (
+            " AND ".join(f"{a} {'<=>' if self.nulls else '='} {b}" for a, b in self.on) or "true"
+        )
 
     def delta(self, ctx: DeltaContext) -> Operator | None:
         raise InternalError("a lookup in a delta plan has no delta of its own")

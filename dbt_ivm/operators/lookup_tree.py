@@ -215,13 +215,14 @@ class LookupTree(NaryOperator):
         rows = self._unchanged(ctx, position)
         if len(touched) == 1:
             ((lookup, keys),) = touched
-            return SemiJoin(rows, keys, tuple(zip((p for p, _ in lookup.on), keys.column_names, strict=True)))
+            pairs = tuple(zip((p for p, _ in lookup.on), keys.column_names, strict=True))
+            return SemiJoin(rows, keys, pairs, nulls=False)
         flags: list[exp.Expr] = []
         flagged = rows
         for number, (lookup, keys) in enumerate(touched, 1):
             apart = tuple(f"{k}_{number}" for k in keys.column_names)
             keys = Project(keys, tuple(Projection(a, col(k)) for a, k in zip(apart, keys.column_names, strict=True)))
-            flagged = LeftLookup(flagged, keys, tuple(zip((p for p, _ in lookup.on), apart, strict=True)))
+            flagged = LeftLookup(flagged, keys, tuple(zip((p for p, _ in lookup.on), apart, strict=True)), nulls=False)
             flags.append(exp.Not(this=exp.Is(this=col(apart[0]), expression=exp.Null())))
         return Project.keeping(Filter(flagged, exp.or_(*flags)), rows.column_names)
 

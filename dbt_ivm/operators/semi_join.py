@@ -1,4 +1,4 @@
-"""Rows of the input whose key appears among given keys, null-safe.  Delta plans only, for the affected-key rule."""
+"""Rows of the input whose key appears among given keys.  Delta plans only, for the affected-key rule."""
 
 from __future__ import annotations
 
@@ -14,11 +14,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SemiJoin(Operator):
-    """``on`` pairs a column of the input with a column of the keys."""
+    """``on`` pairs a column of the input with a column of the keys.
+
+    Args:
+        nulls: whether NULL finds NULL; where no key has one engines compare faster without.
+    """
 
     input: Operator
     keys: Operator
     on: tuple[tuple[str, str], ...]
+    nulls: bool = True
 
     linearity: ClassVar[Linearity] = Linearity.NON_LINEAR
 
@@ -38,7 +43,7 @@ class SemiJoin(Operator):
         return self.input.columns
 
     def describe(self) -> str:
-        return "SemiJoin ON " + " AND ".join(f"{a} <=> {b}" for a, b in self.on)
+        return "SemiJoin ON " + " AND ".join(f"{a} {'<=>' if self.nulls else '='} {b}" for a, b in self.on)
 
     def delta(self, ctx: DeltaContext) -> Operator | None:
         raise InternalError("a semi join in a delta plan has no delta of its own")

@@ -22,11 +22,11 @@ from dbt_ivm.delta.weights import net
 from dbt_ivm.optimizer.contract_lookups import tree_name
 from dbt_ivm.refresh.apply import Applied, ApplyContext, apply_change
 from dbt_ivm.refresh.apply.append import append_keyed
-from dbt_ivm.refresh.apply.log import append_kept, logged_rows, look_at_rows, only_state
+from dbt_ivm.refresh.apply.log import ONE_TASK_ROWS, append_kept, logged_rows, look_at_rows, only_state
 from dbt_ivm.refresh.apply.new_keys import bounds_to_trust, must_be_known, new_key_facts
 from dbt_ivm.refresh.apply.seen import is_beyond, widened
 from dbt_ivm.refresh.apply.staging import Seen, look_statement, prunable
-from dbt_ivm.refresh.apply.taken import asks_for_range, look_at_stored, with_stored_range
+from dbt_ivm.refresh.apply.taken import asks_for_range, look_at_stored, ranged_columns, with_stored_range
 from dbt_ivm.refresh.foreign_keys import VERIFY, DeclaredEdge, EdgeStatus, dangling_after, declared_edges, edge_status
 from dbt_ivm.refresh.keeping import (
     FETCH,
@@ -166,7 +166,10 @@ def log_steps(ctx: ApplyContext, keeping: Keeping) -> tuple[list[Step], Applied]
     may_be_taken = _may_be_taken(ctx, known)
     if may_be_taken:
         purpose = "look up new keys among the stored rows"
-        steps.append(Step(LOOK_AT_STORED, purpose, look_at_stored(ctx, keeping.name)))
+        known_nulls = known.counts is not None and set(ctx.layout.identity) <= set(ranged_columns(ctx))
+        nulls = not known_nulls or bool(known.new_nulls)
+        few = counts.inserted is not None and counts.inserted <= ONE_TASK_ROWS
+        steps.append(Step(LOOK_AT_STORED, purpose, look_at_stored(ctx, keeping.name, nulls, few)))
     ctx = _with_new_keys(ctx, known)
     return steps, append_kept(ctx, found, keeping.name, counts, may_be_taken and known.may_be_taken is not False)
 

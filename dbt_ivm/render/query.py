@@ -298,19 +298,22 @@ class Renderer:
         return self.closed(self.union(plan), plan.column_names, "u", self.is_small(plan))
 
     def semi_join(self, plan: SemiJoin) -> Block:
-        return self._side_join("LEFT SEMI", plan.input, plan.keys, plan.on, keep_columns=False)
+        return self._side_join("LEFT SEMI", plan.input, plan.keys, plan, keep_columns=False)
 
     def left_lookup(self, plan: LeftLookup) -> Block:
-        return self._side_join("LEFT", plan.input, plan.lookup, plan.on, keep_columns=True)
+        return self._side_join("LEFT", plan.input, plan.lookup, plan, keep_columns=True)
 
     def _side_join(
-        self, kind: str, rows: Operator, other: Operator, on: tuple[tuple[str, str], ...], keep_columns: bool
+        self, kind: str, rows: Operator, other: Operator, plan: SemiJoin | LeftLookup, keep_columns: bool
     ) -> Block:
         block = self.block(rows)
         if not block.sources or block.side_joins:
             block = self.closed(block.select(), rows.column_names)
         source, columns = self.source_of(other, "k")
-        equal = [same(block.outputs[a].copy(), columns[b].copy(), rows.types[a], exact=False) for a, b in on]
+        equal = [
+            same(block.outputs[a].copy(), columns[b].copy(), rows.types[a], exact=False, nulls=plan.nulls)
+            for a, b in plan.on
+        ]
         condition = exp.and_(*equal) if equal else exp.true()
         outputs = {**block.outputs, **columns} if keep_columns else block.outputs
         side = SideJoin(kind, source, condition)

@@ -19,8 +19,8 @@ from typing import Any
 from sqlglot import exp
 
 from dbt_ivm import names, nodes
-from dbt_ivm.delta.weights import restrict_to
-from dbt_ivm.operators import Field, Filter, Operator, Project, Scan, ScanKept, col
+from dbt_ivm.delta.touched import renaming
+from dbt_ivm.operators import Field, Filter, Operator, Project, Scan, ScanKept, SemiJoin, col
 from dbt_ivm.refresh.apply.context import DUPLICATE, ApplyContext
 from dbt_ivm.refresh.apply.signed import INSERTED
 from dbt_ivm.refresh.apply.staging import MOST_COLUMNS, Bound, is_prunable, read_bound
@@ -32,9 +32,14 @@ from dbt_ivm.storage.layout import Shape
 EXAMPLE = f"{names.PREFIX}example"
 
 
-def look_at_stored(ctx: ApplyContext, kept_as: str) -> str:
-    """One row: a new identity that a stored row has, dead or live, or NULL: mostly there is none, and that is proof."""
-    return sql_text(_stored_identity(ctx, kept_as, live=()))
+def look_at_stored(ctx: ApplyContext, kept_as: str, nulls: bool = True, few: bool = False) -> str:
+    """One row: a new identity that a stored row has, dead or live, or NULL: mostly there is none, and that is proof.
+
+    Args:
+        nulls: whether some column of a new identity may be NULL.
+        few: whether new identities are known to be few.
+    """
+    return sql_text(_stored_identity(ctx, kept_as, (), nulls, few))
 
 
 def asks_for_range(ctx: ApplyContext) -> bool:
@@ -80,7 +85,9 @@ def taken_identity(ctx: ApplyContext, kept_as: str) -> exp.Select:
     return _stored_identity(ctx, kept_as, live=ctx.layout.identity if ctx.state.mode == LOG_MODE else ())
 
 
-def _stored_identity(ctx: ApplyContext, kept_as: str, live: tuple[str, ...]) -> exp.Select:
+def _stored_identity(
+    ctx: ApplyContext, kept_as: str, live: tuple[str, ...], nulls: bool = True, few: bool = False
+) -> exp.Select:
     identity = ctx.layout.identity
     types = _types(ctx)
     part = Field(names.PART, names.PART, "int")
@@ -88,9 +95,11 @@ def _stored_identity(ctx: ApplyContext, kept_as: str, live: tuple[str, ...]) -> 
     conditions = [equal(col(names.PART), names.DATA_PART), *(b.holds() for b in ctx.bounds)]
     stored = Filter(stored, exp.and_(*conditions))
     kind = Field(names.STATE, names.STATE, "string")
-    kept = ScanKept(kept_as, (*(Field(k, k, types[k]) for k in identity), kind), "the rows as computed")
+    kept = ScanKept(kept_as, (*(Field(k, k, types[k]) for k in identity), kind), "the rows as computed", few)
     new = Filter(kept, equal(col(names.STATE), exp.Literal.string(INSERTED)))
-    found = nodes.aliased(ctx.query(Project.keeping(restrict_to(stored, new, identity), identity)), "taken")
+    apart = tuple(names.hidden("new", i) for i, _ in enumerate(identity, 1))
+    chosen = SemiJoin(stored, Project(new, renaming(identity, apart)), tuple(zip(identity, apart, strict=True)), nulls)
+    found = nodes.aliased(ctx.query(Project.keeping(chosen, identity)), "taken")
     struct = exp.Anonymous(
         this="NAMED_STRUCT", expressions=[p for k in identity for p in (exp.Literal.string(k), nodes.column(k))]
     )
