@@ -86,7 +86,7 @@ def _facts(
         parts.append(_part(known, columns, key, sides))
     if is_counted:
         every = wanted[0] if len(wanted) == 1 else UnionAll(tuple(wanted))
-        there = rows_with(deltas, lookup, Aggregate(every, key)) if wanted else None
+        there = rows_with(deltas, lookup, every) if wanted else None
     else:
         there = Project.keeping(deltas.post_of(lookup.scan), tuple(dict.fromkeys(lookup.scanned)))
     if there is not None:
