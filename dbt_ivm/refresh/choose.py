@@ -8,7 +8,9 @@
     else                                              log                            a MERGE reads the table it changes
 
 A refresh of a table of more than LOOK_FROM_ROWS rows looks at the change first (keeping.py), to skip files.
-No change is large enough to be answered by a rewrite yet.  Both numbers are estimates, not measured.
+No change is large enough to be answered by a rewrite yet.  LOG_FROM_ROWS lies below the smallest view for which a
+merge was seen to cost twice a log (benchmarks/results/keys.md: 0.7 and 1.4 million rows); where the two break even is
+not measured, and neither is LOOK_FROM_ROWS.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from dbt_ivm.refresh.state import LOG_MODE, MERGE_MODE
 from dbt_ivm.storage.layout import Layout
 
 #: From this many stored rows on, refreshes go by log.
-LOG_FROM_ROWS = 2_000_000
+LOG_FROM_ROWS = 500_000
 #: From this many stored rows on, a refresh looks at the change first.
 LOOK_FROM_ROWS = 500_000
 
