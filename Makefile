@@ -41,7 +41,7 @@ check: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python scripts/generate_docs.py --check
-	DBT_IVM_HISTORIES=40 DBT_IVM_ALL_SQL=40 $(BIN)/python -m pytest -q -n 2 tests dbt_ivm --ignore tests/spark --ignore tests/integration
+	DBT_IVM_HISTORIES=16 DBT_IVM_ALL_SQL=16 DBT_IVM_STATES=500 $(BIN)/python -m pytest -q -n 2 tests dbt_ivm --ignore tests/spark --ignore tests/integration
 
 fuzz: .venv/installed
 	DBT_IVM_HISTORIES=$${DBT_IVM_HISTORIES:-20000} $(BIN)/python -m pytest -n 2 tests/property/test_histories.py tests/property/test_lineage.py
