@@ -15,7 +15,7 @@ from dbt_ivm.types import infer, is_floating
 
 
 def computed_again(rows: Operator) -> tuple[str, ...]:
-    """The aggregated columns of the tables, as told to the user; ``rows`` are the stored rows of a view."""
+    """These calls, as told to the user; ``rows`` are the stored rows of a view."""
     below = rows.inputs if isinstance(rows, Aggregate) else (rows,)
     return tuple(dict.fromkeys(found for plan in below for found in _sums(plan)))
 

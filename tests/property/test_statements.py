@@ -174,6 +174,23 @@ def test_keys_beyond_what_was_stored_are_not_looked_up(
     plan = plan_refresh(view, target, Decision(INCREMENTAL), pins, before, after, Keeping(known=known))
     assert (LOOK_AT_STORED in [step.kind for step in plan.steps]) == looks_up
     assert ("IVM_DUPLICATE_KEY" in plan.steps[-1].sql) == looks_up, "unknown whether taken: the commit checks"
+    for step in plan.steps:
+        if step.kind == LOOK_AT_STORED:
+            assert ("IS NOT DISTINCT FROM" in step.sql) == bool(nulls), (
+                "NULL is compared only where some new key has it"
+            )
+            assert "BROADCAST" in step.sql, "new keys are known to be few"
+
+
+def test_a_new_null_key_is_found_among_stored_rows() -> None:
+    again: list[tuple[int, Operation]] = [(0, ("insert", [], [(None, "again")]))]
+    run = Run(history("select c0, c1 from db.t0", again, apply="log"), enforce_keys=False)
+    run.build()
+    before = Counter(run.stored())
+    assert any(row[0] is None for row in before)
+    with pytest.raises(duckdb.Error, match="IVM_DUPLICATE_KEY"):
+        run.refresh(0)
+    assert Counter(run.stored()) == before
 
 
 @pytest.mark.parametrize("looks", [True, False])
